@@ -21,14 +21,14 @@ from pipeline.agents.backends.scripted import ScriptedBackend
 from pipeline.agents.dispatch import dispatcher
 from pipeline.app import isolation
 from pipeline.matrix.engine.journal import Journal
-from pipeline.matrix.routing.machine import MatrixMachine
+from pipeline.matrix.routing.advance import MatrixMachine
 from pipeline.repo import Repository
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.run import Run
 from pipeline.sandbox.boxes import canary
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.sandbox.views import copies, decoy, shadow
+from pipeline.sandbox.views import copies, decoy_repository, shadow
 from pipeline.sandbox.views.views import Views
 from pipeline.testing.languages.python import environment as pytest_environment
 from pipeline.testing.languages.python.toolchain import PytestToolchain
@@ -114,8 +114,8 @@ def instrument() -> None:
     clocked(pytest_environment, "find_environment", "test environment")
     clocked(dispatcher.Dispatcher, "dispatch", DISPATCHES)
     clocked(Views, "open", "view: open")
-    clocked(decoy.Decoy, "make", "view: decoy")
-    clocked(decoy.Decoy, "advance", "view: decoy")
+    clocked(decoy_repository.Decoy, "make", "view: decoy")
+    clocked(decoy_repository.Decoy, "advance", "view: decoy")
     clocked(shadow, "scan", "view: scan")
     clocked(PrivateCheckout, "fill", "view: fill (but git)")
     clocked(PrivateCheckout, "move", "view: move (but git)")

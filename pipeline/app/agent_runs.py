@@ -31,7 +31,7 @@ from pipeline.run.files import disk
 from pipeline.run.info import RunInfo
 from pipeline.run.lease import FileLease, driver_of
 from pipeline.run.records import read_record
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import WORKFLOW, run_names
 
 if TYPE_CHECKING:

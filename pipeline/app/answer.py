@@ -29,7 +29,7 @@ from pipeline.judge.reports.hygiene import lint_plan
 from pipeline.judge.reports.problems import Problem, Weight
 from pipeline.judge.reports.proofs import ProvingTest
 from pipeline.judge.reports.tasks import execution_order
-from pipeline.matrix.engine.events import Answerer, ConfigChanged, GateAnswered, InputGiven
+from pipeline.matrix.engine.journal_kinds import Answerer, ConfigChanged, GateAnswered, InputGiven
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.matrix.routing.state import Event, TaskStatus
 from pipeline.outcomes import Outcome, Reason
@@ -39,9 +39,9 @@ from pipeline.run.gates import WAYS_BACK
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.records import is_of_recipe
-from pipeline.run.roster import Roster, claimant, is_named, orphans
 from pipeline.run.run import Run
 from pipeline.run.run_ref import drop_publication, keep
+from pipeline.run.runs_of_repository import Roster, claimant, is_named, orphans
 from pipeline.run.store import give_back
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.boxes.orphans import end_lost
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from pipeline.app.start import Act
     from pipeline.judge.reports.tasks import Task
     from pipeline.repo import Repository
-    from pipeline.run.roster import Claimant
+    from pipeline.run.runs_of_repository import Claimant
     from pipeline.run.spending import AnyRun
 
 

@@ -16,11 +16,11 @@ from pipeline.app.packets import QUESTION, opened
 from pipeline.app.run_list import lines_of
 from pipeline.config.tables import OnTimeout
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import Answerer, GateAnswered, GateExpired
+from pipeline.matrix.engine.journal_kinds import Answerer, GateAnswered, GateExpired
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.gates import gate_of
 from pipeline.run.recipe_run import RecipeRun, load_run
-from pipeline.run.roster import Roster, seen_from
+from pipeline.run.runs_of_repository import Roster, seen_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from pipeline.errors import UserError
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Reason
 from pipeline.run import tracker
-from pipeline.run.events import PublishIntended
+from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.store import WORKFLOW
 from pipeline.steps.publication.moving import put_away, refusal_of_files
 from pipeline.steps.publication.publisher import Base, Blocked, choose

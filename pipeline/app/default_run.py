@@ -9,7 +9,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import WORKFLOW, run_names
 
 if TYPE_CHECKING:

@@ -20,19 +20,19 @@ from pipeline.agents.dispatch.caches import remove_caches
 from pipeline.app.live_view import Standing, shown
 from pipeline.errors import UserError
 from pipeline.interrupts import NUMBERS, leave_terminal
-from pipeline.matrix.engine.events import PointPassed
+from pipeline.matrix.engine.journal_kinds import PointPassed
 from pipeline.matrix.engine.loop import drive
-from pipeline.matrix.engine.machine import TRUNK
-from pipeline.matrix.recipes.machine import held_by
+from pipeline.matrix.engine.protocols import TRUNK
+from pipeline.matrix.recipes.next_steps import held_by
 from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
 from pipeline.matrix.routing.state import Event
 from pipeline.outcomes import Reason
 from pipeline.repo import GitError
 from pipeline.run.drafts import put_back, vain_edit
-from pipeline.run.facts import task_words
 from pipeline.run.files import full_disk
 from pipeline.run.gates import gate_of, gate_place
 from pipeline.run.run_ref import keep, trees_of
+from pipeline.run.summary_facts import task_words
 from pipeline.sandbox.boxes.orphans import end_lost
 from pipeline.sandbox.escapes import EscapeError
 from pipeline.steps.asking.dispatches import stopped, waiting_for
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from pipeline.app.live_view import Display
     from pipeline.matrix.recipes.step_table import StepsState
-    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.routing.advance import Decision
     from pipeline.matrix.routing.state import RunState
     from pipeline.steps.context import Context, DriverContext
     from pipeline.steps.recipe_context import Words

@@ -15,7 +15,7 @@ from pipeline.outcomes import Reason
 from pipeline.queue.orders import log_of
 from pipeline.run.folder import POLL_S, Tail, followed
 from pipeline.run.records import read_record
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import key_of_worktree, repository_name
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import OrderLog
     from pipeline.repo import Repository
-    from pipeline.run.roster import RunPlace
+    from pipeline.run.runs_of_repository import RunPlace
 
 _LOOK_S: Final = 1.0
 """Seconds between two looks for runs that were begun."""

@@ -26,20 +26,27 @@ from pipeline.app.documents import (
 from pipeline.app.other_worktrees import texts_as_typed
 from pipeline.app.run_result import why_not_ready
 from pipeline.judge.reports.markdown import parse
-from pipeline.matrix.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
-from pipeline.matrix.engine.machine import TRUNK, action_value
+from pipeline.matrix.engine.journal_kinds import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
+from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
-from pipeline.matrix.routing.words import WRONG
+from pipeline.matrix.routing.plain_words import WRONG
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words
 from pipeline.progress import counted
 from pipeline.run.drafts import edit_words
-from pipeline.run.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
-from pipeline.run.facts import Counter, counter_of, exhausted_counter, lanes_words, place_of
+from pipeline.run.journal_kinds import (
+    DispatchFinished,
+    DispatchStarted,
+    GatesAsked,
+    Landed,
+    LandingRefused,
+    MeasuredTests,
+)
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.run import Run
+from pipeline.run.summary_facts import Counter, counter_of, exhausted_counter, lanes_words, place_of
 from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:

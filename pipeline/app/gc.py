@@ -27,11 +27,11 @@ from pipeline.queue.orders import log_of
 from pipeline.repo import GITLINK, GitError
 from pipeline.run.activity_file import NOW
 from pipeline.run.checkout import fill_submodules, has_submodules
-from pipeline.run.events import Published
+from pipeline.run.journal_kinds import Published
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
 from pipeline.run.records import ARTIFACT_LIMIT, walk
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import (
     PUBLISH_REFS,
     RUN_REFS,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from pipeline.queue.orders import Order, OrderLog
     from pipeline.repo import Repository, Worktree
-    from pipeline.run.roster import RunPlace
+    from pipeline.run.runs_of_repository import RunPlace
     from pipeline.run.spending import AnyRun
 
 

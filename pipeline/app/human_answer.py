@@ -19,20 +19,20 @@ from pipeline.app import human_report
 from pipeline.characters import visible
 from pipeline.config.folders import short, state_folder
 from pipeline.errors import UserError
-from pipeline.judge.policy.scope import without_asking
+from pipeline.judge.policy.permissions import without_asking
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.activity_file import read_now
-from pipeline.run.facts import place_of
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
-from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import issue_of, state_of_run
+from pipeline.run.summary_facts import place_of
 
 if TYPE_CHECKING:
     from pipeline.agents.backends.layout import Manifest
-    from pipeline.run.roster import RunPlace
+    from pipeline.run.runs_of_repository import RunPlace
     from pipeline.vocabulary import Role
 
 SCHEMA: Final = "redfirst.hand-in/1"

@@ -21,7 +21,7 @@ from pipeline.judge.reports.reviews import FAULTS, CheckReview, SplitAnswers, Su
 from pipeline.judge.reports.schema_errors import Fault
 from pipeline.judge.reports.taskfile import parse_task_md
 from pipeline.judge.reports.tasks import Task
-from pipeline.judge.reports.work import Built, ReadyTests
+from pipeline.judge.reports.work_reports import Built, ReadyTests
 from pipeline.outcomes import Reason
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.reviews import open_questions

@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import visible
-from pipeline.matrix.engine import events as engine
+from pipeline.matrix.engine import journal_kinds as engine
 from pipeline.outcomes import PAUSED, Reason
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
-from pipeline.run import events as runs
+from pipeline.run import journal_kinds as runs
 from pipeline.run.drafts import edit_words
 from pipeline.run.folder import followed
 from pipeline.vocabulary import Loop

@@ -19,7 +19,7 @@ from pipeline.progress import counted
 from pipeline.queue.lines import RunWords
 from pipeline.queue.orders import Wanted, place
 from pipeline.repo import SigningError, UntouchedRepository
-from pipeline.run.events import Landed, LandingIntended, LandingRefused
+from pipeline.run.journal_kinds import Landed, LandingIntended, LandingRefused
 from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
 from pipeline.run.run_ref import keep

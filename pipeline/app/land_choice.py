@@ -13,11 +13,11 @@ from pipeline.app.run_list import lines_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run import tracker
-from pipeline.run.events import LandingRefused, Published
-from pipeline.run.facts import commits_of
-from pipeline.run.roster import Roster
+from pipeline.run.journal_kinds import LandingRefused, Published
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import is_on, is_remote, push_of
+from pipeline.run.summary_facts import commits_of
 from pipeline.steps.landing.table import Found, Then
 from pipeline.steps.landing.train import Result
 from todo import Status
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.repo import Repository
-    from pipeline.run.roster import RunPlace
+    from pipeline.run.runs_of_repository import RunPlace
 
 _DONE: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 _GIVEN_UP: Final = frozenset({Outcome.FAILED, Outcome.CANCELLED, Outcome.REJECTED})

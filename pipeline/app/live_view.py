@@ -17,17 +17,25 @@ from pipeline.app.documents import title_of
 from pipeline.matrix.recipes.plan import most_dispatches
 from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.matrix.routing.lookup import limit_of
+from pipeline.matrix.routing.plain_words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
-from pipeline.matrix.routing.words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.outcomes import Outcome, status_word
 from pipeline.progress import counted
 from pipeline.run.activity_file import forget_now, read_now, write_now
-from pipeline.run.facts import beside_words, counters_of, driven_s, last_note, not_before_of, place_of, task_words
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.run import Run
 from pipeline.run.spending import spent
+from pipeline.run.summary_facts import (
+    beside_words,
+    counters_of,
+    driven_s,
+    last_note,
+    not_before_of,
+    place_of,
+    task_words,
+)
 from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.tables import Budget
     from pipeline.matrix.engine.journal import Line
-    from pipeline.matrix.routing.words import Phase
+    from pipeline.matrix.routing.plain_words import Phase
     from pipeline.outcomes import Reason
     from pipeline.progress import Progress
     from pipeline.run.activity_file import Doing

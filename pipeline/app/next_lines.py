@@ -14,11 +14,11 @@ from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run import tracker
-from pipeline.run.facts import commits_of
 from pipeline.run.gates import begun_again, safe_next_actions
-from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import WORKFLOW, Claim, base_tip, claims, is_on, is_remote, push_of, run_names, run_ref
+from pipeline.run.summary_facts import commits_of
 from todo import Status, TrackerError
 
 if TYPE_CHECKING:

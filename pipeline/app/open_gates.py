@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.matrix.recipes.machine import behind
+from pipeline.matrix.recipes.next_steps import behind
 from pipeline.outcomes import Reason, status_word
-from pipeline.run.facts import last_note
 from pipeline.run.gates import GateAnswer, gate_place
+from pipeline.run.summary_facts import last_note
 from pipeline.steps.recipe_context import ReadRun
 from pipeline.vocabulary import Step
 

@@ -12,7 +12,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue.orders import Wanted, log_of
 from pipeline.run.preconditions import base_branch
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import key_of_run, key_of_worktree
 from pipeline.run.tracker import named_in, read_committed
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.run.roster import Roster, find_run, seen_from
+from pipeline.run.runs_of_repository import Roster, find_run, seen_from
 from pipeline.run.store import WORKFLOW
 from pipeline.search_path import without_the_repository
 

@@ -11,16 +11,16 @@ from pydantic import Field
 from pipeline.app.documents import DiffFile, Document, FindingLine, TaskShown, reviews_shown, tasks_shown, title_of
 from pipeline.app.open_gates import meant, require_gate
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import GateOpened, InputRequested
+from pipeline.matrix.engine.journal_kinds import GateOpened, InputRequested
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.repo import GitError
 from pipeline.run.drafts import drafts_of
-from pipeline.run.events import StepStarted
-from pipeline.run.facts import usage_of, work_tree
 from pipeline.run.gates import GateAnswer, open_gate
+from pipeline.run.journal_kinds import StepStarted
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.spending import spent
+from pipeline.run.summary_facts import usage_of, work_tree
 from pipeline.testing.measure.task_evidence import name_of
 
 if TYPE_CHECKING:

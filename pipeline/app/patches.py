@@ -10,10 +10,10 @@ from pipeline.app.documents import DiffFile, Document
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import GitError
-from pipeline.run.facts import work_tree
-from pipeline.run.roster import find_run, seen_from
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import find_run, seen_from
 from pipeline.run.store import run_ref
+from pipeline.run.summary_facts import work_tree
 
 if TYPE_CHECKING:
     from pipeline.repo import Repository

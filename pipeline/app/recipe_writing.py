@@ -27,8 +27,8 @@ from pipeline.run.files import to_json, write_atomic
 from pipeline.run.plans import kept_recipe, planned
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.records import is_of_recipe
-from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
 from pipeline.trees import read_regular
 from pipeline.vocabulary import Step
 from pipeline.yaml_text import YamlError, read, text_or_null

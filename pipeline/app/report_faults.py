@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
     from pipeline.judge.reports.problems import Problem
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work import ReadyTests
+    from pipeline.judge.reports.work_reports import ReadyTests
 
     Place = tuple[str | int, ...]
 

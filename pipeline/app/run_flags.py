@@ -14,20 +14,20 @@ from pipeline.config.layers import EVERY, Flags, key_path
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import Layer, Origin
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import ConfigChanged, Reopened, RunResumed
-from pipeline.matrix.engine.machine import TRUNK
-from pipeline.matrix.recipes.machine import RecipeMachine, differing
+from pipeline.matrix.engine.journal_kinds import ConfigChanged, Reopened, RunResumed
+from pipeline.matrix.engine.protocols import TRUNK
+from pipeline.matrix.recipes.next_steps import RecipeMachine, differing
 from pipeline.matrix.recipes.plan import MOST_ITEMS
 from pipeline.matrix.recipes.templates import areas_by_item, below
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.matrix.scheduling.patterns import fault
 from pipeline.outcomes import Reason
-from pipeline.run.events import LandingRefused
-from pipeline.run.facts import work_tree
 from pipeline.run.info import HIDDEN, without_secrets
+from pipeline.run.journal_kinds import LandingRefused
 from pipeline.run.recipe_run import Changed
-from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
+from pipeline.run.summary_facts import work_tree
 from pipeline.sandbox.redaction import MARK, redact
 from pipeline.steps.recipe_context import ReadRun
 

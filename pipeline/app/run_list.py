@@ -24,7 +24,7 @@ from pipeline.outcomes import FINAL, Outcome, Reason, status_word
 from pipeline.repo import GitError
 from pipeline.run.lease import FileLease
 from pipeline.run.records import ARTIFACT_LIMIT
-from pipeline.run.roster import GONE, RUNNING, Roster, claimant, orphans
+from pipeline.run.runs_of_repository import GONE, RUNNING, Roster, claimant, orphans
 from pipeline.run.store import RUN_REFS, WORKFLOW, key_of_run
 from pipeline.scratch import scratch_folder
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pipeline.repo import Repository
     from pipeline.run.recipe_run import RecipeRun
-    from pipeline.run.roster import Claimant
+    from pipeline.run.runs_of_repository import Claimant
     from pipeline.run.store import Claim
 
 
@@ -141,11 +141,11 @@ def line_from(folder: Path, now: datetime | None = None) -> RunLine:
         UserError: the run is damaged.
     """
     # These are heavy, and a run that has ended is known from an index.
-    from pipeline.run.facts import driven_s, landed_on, not_before_of, progress_of  # noqa: PLC0415
     from pipeline.run.gates import gate_of, gate_place  # noqa: PLC0415
     from pipeline.run.records import is_of_recipe  # noqa: PLC0415
     from pipeline.run.run import Run  # noqa: PLC0415
     from pipeline.run.spending import spent  # noqa: PLC0415
+    from pipeline.run.summary_facts import driven_s, landed_on, not_before_of, progress_of  # noqa: PLC0415
 
     if is_of_recipe(folder):
         line, run = _steps_of(folder)

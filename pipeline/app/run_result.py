@@ -14,18 +14,18 @@ from pipeline.app.driving import output_of
 from pipeline.app.next_lines import landed, next_lines
 from pipeline.app.open_gates import StepGate, open_gates
 from pipeline.app.other_worktrees import answers_as_typed, as_typed, text_as_typed
-from pipeline.matrix.engine.events import DecisionMade
-from pipeline.matrix.recipes.machine import held_by, obligations
+from pipeline.matrix.engine.journal_kinds import DecisionMade
+from pipeline.matrix.recipes.next_steps import held_by, obligations
 from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.run.activity_file import Doing, read_now
-from pipeline.run.events import Published, PublishIntended
-from pipeline.run.facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of
 from pipeline.run.gates import OpenGate, gate_of, onto_advised, open_gate
+from pipeline.run.journal_kinds import Published, PublishIntended
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.spending import spent
+from pipeline.run.summary_facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.recipe_context import ReadRun
 from pipeline.steps.recipe_outcome import last_decision, left_open, summary_of

@@ -30,8 +30,15 @@ from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.run.activity_file import Doing, read_now
 from pipeline.run.drafts import VainEdit, vain_edit, without_effect
-from pipeline.run.events import JournalLine, PublishIntended
-from pipeline.run.facts import (
+from pipeline.run.folder import RunFolder
+from pipeline.run.gates import OpenGate, gate_of, open_gate
+from pipeline.run.journal_kinds import JournalLine, PublishIntended
+from pipeline.run.lease import FileLease
+from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import seen_from
+from pipeline.run.spending import by_phase, by_role, spent
+from pipeline.run.store import state_of_run
+from pipeline.run.summary_facts import (
     BoxFacts,
     Counter,
     UsageFacts,
@@ -45,13 +52,6 @@ from pipeline.run.facts import (
     place_of,
     usage_of,
 )
-from pipeline.run.folder import RunFolder
-from pipeline.run.gates import OpenGate, gate_of, open_gate
-from pipeline.run.lease import FileLease
-from pipeline.run.roster import seen_from
-from pipeline.run.run import Run
-from pipeline.run.spending import by_phase, by_role, spent
-from pipeline.run.store import state_of_run
 
 if TYPE_CHECKING:
     from pathlib import Path

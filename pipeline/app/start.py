@@ -53,16 +53,16 @@ from pipeline.matrix.recipes.step_table import ANY, GIVEN, ROWS, At
 from pipeline.matrix.routing.phases import EVERYBODY
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.outcomes import Outcome, Reason
-from pipeline.run.events import PublishOnto
 from pipeline.run.files import disk
 from pipeline.run.gates import WAYS_BACK, begun_again
 from pipeline.run.info import PREVIOUS_PATCH, RECIPE, RunInfo
+from pipeline.run.journal_kinds import PublishOnto
 from pipeline.run.lease import FileLease
 from pipeline.run.preconditions import Start, examine, examine_recipe
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.records import OF_RECIPE
-from pipeline.run.roster import next_name
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import next_name
 from pipeline.run.store import state_of_run, workflow_folder
 from pipeline.steps import recipe_publish
 from pipeline.steps.context import Context

@@ -24,13 +24,13 @@ from pipeline.queue.pick import Candidate, Room, pick
 from pipeline.queue.slots import Slots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
-from pipeline.run.events import DispatchFinished
 from pipeline.run.folder import Tail
+from pipeline.run.journal_kinds import DispatchFinished
 from pipeline.run.lease import FileLease
 from pipeline.run.plans import planned
 from pipeline.run.preconditions import base_branch
-from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
 from pipeline.run.tracker import as_user_errors, in_tree
 from pipeline.vocabulary import ISSUE_ROLES

@@ -20,13 +20,13 @@ from pipeline.queue.orders import log_of
 from pipeline.repo import GitError, Repository
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules, has_submodules
-from pipeline.run.facts import commits_of
 from pipeline.run.files import to_json, write_atomic
 from pipeline.run.ignored import bring_ignored
 from pipeline.run.preconditions import known_base, refuse_claimed
-from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import WORKFLOW, issue_of
+from pipeline.run.summary_facts import commits_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator

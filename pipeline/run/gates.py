@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.reports.markdown import parse
-from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.drafts import PLAN, open_drafts, undone_edits
 from pipeline.vocabulary import Step

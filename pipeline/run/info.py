@@ -7,7 +7,7 @@ from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.phases import EVERYBODY, Phases
 from pipeline.safe_names import BareName, BranchName, ObjectName, SessionName, Timestamp
 from pipeline.vocabulary import Role, Signal

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import RunResumed
 from pipeline.matrix.engine.journal import JOURNAL
-from pipeline.matrix.engine.machine import Decision
-from pipeline.matrix.recipes.machine import RecipeMachine, StepEvent, StepsState, reopened
+from pipeline.matrix.engine.journal_kinds import RunResumed
+from pipeline.matrix.engine.protocols import Decision
 from pipeline.matrix.recipes.model import Recipe
+from pipeline.matrix.recipes.next_steps import RecipeMachine, StepEvent, StepsState, reopened
 from pipeline.outcomes import Reason
 from pipeline.run.info import RecipeFacts
 from pipeline.run.records import OF_RECIPE, is_of_recipe

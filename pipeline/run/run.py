@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pipeline.errors import UserError
 from pipeline.matrix.engine import run as engine
-from pipeline.matrix.engine.events import RunStarted
 from pipeline.matrix.engine.journal import JOURNAL, Journal, readable, utc_now
-from pipeline.matrix.engine.machine import TRUNK, DecisionT, EventT, StateT
-from pipeline.matrix.routing.machine import Decision, MatrixMachine
+from pipeline.matrix.engine.journal_kinds import RunStarted
+from pipeline.matrix.engine.protocols import TRUNK, DecisionT, EventT, StateT
+from pipeline.matrix.routing.advance import Decision, MatrixMachine
 from pipeline.matrix.routing.state import PARALLEL, Event, RunState, Settings
 from pipeline.outcomes import Reason
-from pipeline.run.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted, GatesAsked
 from pipeline.run.files import to_json
 from pipeline.run.folder import RunFolder
 from pipeline.run.info import DispatchRecord, DispatchResult, RunInfo
+from pipeline.run.journal_kinds import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted, GatesAsked
 from pipeline.run.records import read_record, refuse_strange, remove_temporaries
 from pipeline.run.store import issue_of
 from pipeline.vocabulary import Loop
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from pipeline.matrix.engine.journal import Clock, Line
-    from pipeline.matrix.engine.machine import Machine
+    from pipeline.matrix.engine.protocols import Machine
 
 
 Decided: TypeAlias = engine.Decided[RunState, Event, Decision]

@@ -12,11 +12,11 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, Entry, TreeChange
 from pipeline.run.activity_file import NOW
-from pipeline.run.facts import work_tree
 from pipeline.run.lease import refuse_other_driver
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.store import claim_ref, publish_ref, release_claim, run_ref
+from pipeline.run.summary_facts import work_tree
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from pipeline.config.sources import LARGEST, tracker_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Entry, TreeChange
-from pipeline.run.events import TrackerFile, TrackerWritten
 from pipeline.run.files import write_atomic
+from pipeline.run.journal_kinds import TrackerFile, TrackerWritten
 from todo import ErrorKind, FolderSource, MappingSource, Status, Tracker, TrackerError
 
 if TYPE_CHECKING:

@@ -11,42 +11,42 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.policy.scope import Action
-from pipeline.judge.reports import reduce
+from pipeline.judge.policy.permissions import Action
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.fields import FileChange, Symbol
-from pipeline.judge.reports.reduce import ImplementFacts
+from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import task_as_done
 from pipeline.judge.reports.untrusted_text import block
-from pipeline.judge.reports.work import Built, BuiltUntested, Unbuilt
+from pipeline.judge.reports.work_reports import Built, BuiltUntested, Unbuilt
 from pipeline.matrix.routing.state import Event, Trees
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.run.drafts import task_file, write_draft
 from pipeline.steps import write_tests
 from pipeline.steps.asking import criteria
+from pipeline.steps.asking.artifact_texts import baseline_md
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import scope_without_task
-from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.red import look, wrong_ids
 from pipeline.steps.evidence_records import baseline_of, by_their_names, read_evidence, write_evidence
 from pipeline.testing.measure import project_checks
 from pipeline.testing.measure.composed_trees import compose, shares_file, with_other_code
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.outcome_words import named
 from pipeline.testing.measure.project_tools import tools_for
 from pipeline.testing.measure.red import texts, with_own_signatures
 from pipeline.testing.measure.task_evidence import TaskEvidence
-from pipeline.testing.measure.words import named
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.judge.policy.scope import TestScope
+    from pipeline.judge.policy.permissions import TestScope
     from pipeline.judge.reports.decode import Malformed
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work import BuildReport
+    from pipeline.judge.reports.work_reports import BuildReport
     from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.green import Measured
@@ -218,7 +218,7 @@ async def _measured(ctx: Context, task: Task, report: BuildReport, answer: Answe
         return await _untested(ctx, task, report, answer, sides)
     tests = report.on_tests if isinstance(report, Built) else Built(result="COMPLETE").on_tests
     red = await write_tests.measured(there, task, tests, sides.tests, f"evidence/red-{number}.md", answer.evidence)
-    refused = reduce.red_of_build(report, red.signal)
+    refused = signal_of_report.red_of_build(report, red.signal)
     if refused is not None:
         return _event(ctx, refused, sides, red.note, *reversed(red.evidence))
     return await _green(there, task, report, answer, sides, kept=red.signal in _KEPT)
@@ -233,10 +233,10 @@ async def _green(
         write_evidence(ctx, found.model_copy(update={"writers": "one"}))
     measured = await measure_candidate(ctx, task, sides.tree)
     shown = kept or (measured.ledger is not None and bool(measured.ledger.red))
-    signal = reduce.build(report, _facts(measured), shown=shown, structural=bool(measured.structural))
+    signal = signal_of_report.build(report, _facts(measured), shown=shown, structural=bool(measured.structural))
     if signal in {Signal.GREEN, Signal.GREEN_INCOMPLETE}:
         made = await record_green(ctx, task, measured, answer.evidence)
-        signal = reduce.green_of_build(signal, made.signal)
+        signal = signal_of_report.green_of_build(signal, made.signal)
         return _event(ctx, signal, sides, made.note, *made.evidence)
     if signal is Signal.GREEN_UNSTABLE:
         made = unstable(ctx, task, measured, measured.unstable, answer.evidence)
@@ -270,7 +270,7 @@ async def _untested(ctx: Context, task: Task, report: BuiltUntested, answer: Ans
             f"evidence/untested-{ctx.lane.visit:03}.md", f"# No test is possible\n\n{block(report.attempted)}\n"
         )
         return _event(ctx, Signal.NOT_TESTABLE, replace(sides, tests=""), report.reason, told, name, answer.evidence)
-    signal = reduce.build(report, _facts(measured), shown=True, structural=False)
+    signal = signal_of_report.build(report, _facts(measured), shown=True, structural=False)
     words = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", not_green_md(task, signal, measured))
     return _event(ctx, signal, sides, _note(signal, report, measured), words, answer.evidence)
 

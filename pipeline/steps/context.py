@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from pipeline.errors import UserError
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.taskfile import parse_task_md
-from pipeline.matrix.engine.events import DecisionMade
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.journal_kinds import DecisionMade
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.matrix import MATRIX
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.tasks import Task
-    from pipeline.matrix.engine.events import JournalEvent
     from pipeline.matrix.engine.journal import Line
+    from pipeline.matrix.engine.journal_kinds import JournalEvent
     from pipeline.matrix.routing.state import MatrixLane, RunState
     from pipeline.process import Box
     from pipeline.repo import Repository

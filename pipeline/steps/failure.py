@@ -12,9 +12,9 @@ from pipeline.matrix.routing.state import Event
 from pipeline.outcomes import Reason
 from pipeline.repo import SigningError
 from pipeline.run import tracker
-from pipeline.run.events import PublishIntended
-from pipeline.run.facts import work_tree
+from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.run_ref import drop_publication, give_back_claim
+from pipeline.run.summary_facts import work_tree
 from pipeline.steps.publication.commits import in_form, run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items
 from pipeline.steps.publication.moving import intend, is_published, move, take_back

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.config.model import Proofs
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import is_tracker, protected, used_by_git
-from pipeline.judge.reports import reduce
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.artifacts import findings_md
 from pipeline.judge.reports.fields import Verdict
 from pipeline.judge.reports.markdown import bullets
@@ -21,6 +21,7 @@ from pipeline.repo import PLAIN, Entry, TreeChange
 from pipeline.repo.settings import paths_git_uses
 from pipeline.run.files import to_json
 from pipeline.steps import own_steps
+from pipeline.steps.asking.artifact_texts import evidence_md, suspicions_md, work_notes_md
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
 from pipeline.steps.asking.reviews import (
@@ -31,7 +32,6 @@ from pipeline.steps.asking.reviews import (
     review_artifacts,
     summarise,
 )
-from pipeline.steps.asking.words import evidence_md, suspicions_md, work_notes_md
 from pipeline.steps.evidence.green import probe_artifacts
 from pipeline.steps.evidence_records import baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.judgements import already_name
@@ -76,7 +76,7 @@ async def run(ctx: Context) -> Event:
         verdict = check.verdict if check.verdict is not Verdict.ACCEPTABLE else Verdict.NEEDS_WORK
         check = check.model_copy(update={"verdict": verdict, "findings": (*measured, *check.findings)})
     check, unmet = with_unmet(await proved(ctx, check, work), wanted)
-    reviewed = reduce.final_review(
+    reviewed = signal_of_report.final_review(
         review.ledger,
         review.number,
         check,

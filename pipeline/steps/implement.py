@@ -6,29 +6,36 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.reports import reduce
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
-from pipeline.judge.reports.reduce import ImplementFacts
+from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.untrusted_text import block
-from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
+from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
 from pipeline.matrix.routing.state import Event
+from pipeline.steps.asking.artifact_texts import (
+    claim_of,
+    counted_cases,
+    functions_of,
+    handed_on,
+    notes_of_tests,
+    red_md,
+)
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
-from pipeline.steps.asking.words import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
 from pipeline.steps.evidence_records import baseline_of, kept_tests, read_evidence
 from pipeline.testing.measure import project_checks
 from pipeline.testing.measure.composed_trees import compose
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.testing.measure.words import named
+from pipeline.testing.measure.outcome_words import named
 from pipeline.vocabulary import MEASURED_GREEN, Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work import MakeReport
+    from pipeline.judge.reports.work_reports import MakeReport
     from pipeline.steps.context import Context
 
 _NO_TESTS: Final = "This task has no tests of its own: criteria, the tests that exist and the project's checks decide."
@@ -131,7 +138,7 @@ def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bo
         changed=changed,
     )
     layout = baseline_of(ctx).layout
-    signal = reduce.implement(report, facts, is_test=layout.is_test_side)
+    signal = signal_of_report.implement(report, facts, is_test=layout.is_test_side)
     # A file-level RED that passes on stubs is the tests' fault: no other @make can mend it (matrix 5).
     others = measured.broken or measured.hidden or measured.unstable
     only_structural = measured.structural and verdict.own_green and not others

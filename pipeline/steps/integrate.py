@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
-from pipeline.judge.reports.work import ReadyTests
+from pipeline.judge.reports.work_reports import ReadyTests
 from pipeline.matrix.routing.state import Event, Trees
 from pipeline.repo import TreeChange
-from pipeline.run.facts import task_words
+from pipeline.run.summary_facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
 from pipeline.steps.asking.proofs import proof_of_task, report_of

@@ -12,7 +12,7 @@ from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.outcomes import Reason
 from pipeline.run import tracker
 from pipeline.run.drafts import task_file, write_draft
-from pipeline.run.events import ClaimTaken
+from pipeline.run.journal_kinds import ClaimTaken
 from pipeline.run.store import take_claim
 from pipeline.vocabulary import Signal
 from todo import ErrorKind, Status

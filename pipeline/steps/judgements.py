@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.reports import reduce
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.artifacts import findings_md
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import AGREED, Need, OldTest
@@ -128,7 +128,7 @@ async def check_tests(ctx: Context) -> Event:
     report = answer.form(SuiteJudgement, Acceptance)
     if isinstance(report, SuiteJudgement):
         report = await proved(ctx, report, work_of_tests(ctx))
-    reduced = reduce.check_tests(report)
+    reduced = signal_of_report.check_tests(report)
     if isinstance(report, Acceptance):
         text = block(f"{'accepted' if report.accepted else 'not accepted'}: {report.notes}")
     else:
@@ -194,7 +194,9 @@ async def diagnose(ctx: Context) -> Event:
     if questions.is_question(answer.report):
         return questions.asked(ctx, Role.CHECK, answer)
     report = answer.form(Diagnosis)
-    signal = reduce.diagnosis(report, after_passes_already=after_passes, of_tests=of_tests, notices=_notices(ctx))
+    signal = signal_of_report.diagnosis(
+        report, after_passes_already=after_passes, of_tests=of_tests, notices=_notices(ctx)
+    )
     if isinstance(signal, Malformed):
         raise TypeError(f"an accepted diagnosis is malformed: {signal.sentence}")
     if report.tests_to_change:
@@ -235,7 +237,7 @@ def _keep_for_review(ctx: Context, notes: str) -> None:
 def _refused(report: Report, *, after_passes: bool, of_tests: bool) -> Malformed | None:
     if not isinstance(report, Diagnosis) or questions.is_question(report):
         return None
-    found = reduce.diagnosis(report, after_passes_already=after_passes, of_tests=of_tests)
+    found = signal_of_report.diagnosis(report, after_passes_already=after_passes, of_tests=of_tests)
     return found if isinstance(found, Malformed) else None
 
 
@@ -246,7 +248,7 @@ async def _amend(ctx: Context) -> Event:
     if isinstance(answer, Event):
         return answer
     report = answer.form(Acceptance)
-    signal = reduce.amend(report)
+    signal = signal_of_report.amend(report)
     if signal is Signal.AMENDED:
         layout = baseline_of(ctx).layout
         task = ctx.task()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.reports.work import Complete
+from pipeline.judge.reports.work_reports import Complete
 from pipeline.matrix.recipes.plan import ATTEMPTS, area_of
 from pipeline.matrix.recipes.templates import filled
 from pipeline.matrix.routing.state import Event
@@ -29,7 +29,7 @@ from pipeline.vocabulary import Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.judge.policy.scope import TestScope
+    from pipeline.judge.policy.permissions import TestScope
     from pipeline.matrix.recipes.model import Step
     from pipeline.matrix.recipes.templates import Reference
     from pipeline.steps.asking.dispatches import Answer

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.reports import reduce
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.artifacts import plan_md
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
@@ -20,6 +20,7 @@ from pipeline.run.drafts import PLAN, redraft, task_file
 from pipeline.run.info import PREVIOUS_PATCH
 from pipeline.run.plans import BOTH
 from pipeline.steps.asking import questions
+from pipeline.steps.asking.artifact_texts import baseline_md
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.drafts import (
     accepted,
@@ -44,7 +45,6 @@ from pipeline.steps.asking.reviews import (
     task_artifacts,
     unfounded,
 )
-from pipeline.steps.asking.words import baseline_md
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ async def review(ctx: Context) -> Event:
     if isinstance(answers, Event):
         return answers
     check, simplify = reports_of(answers)
-    reviewed = reduce.review_plan(review.ledger, review.number, check, simplify)
+    reviewed = signal_of_report.review_plan(review.ledger, review.number, check, simplify)
     names = review.record(reviewed, check, simplify, ctx.state.start)
     return Event(
         signal=reviewed.signal,

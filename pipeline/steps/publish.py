@@ -16,7 +16,7 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
 from pipeline.repo import SigningError
-from pipeline.run.events import PublishIntended
+from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.dispatches import stopped
 from pipeline.steps.publication.commits import build_commits, planned

@@ -12,8 +12,8 @@ from pipeline.judge.reports.kinds import Answered, Questions, Unanswerable, Unsu
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import form_of, read_payload, with_checked_quotes
 from pipeline.judge.reports.untrusted_text import block, one_line
-from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
-from pipeline.matrix.recipes.machine import seams_of
+from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
+from pipeline.matrix.recipes.next_steps import seams_of
 from pipeline.matrix.recipes.plan import most_dispatches
 from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
 from pipeline.matrix.recipes.templates import area_texts, areas_by_item, below

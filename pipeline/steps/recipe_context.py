@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
-from pipeline.matrix.engine.machine import TRUNK
-from pipeline.matrix.recipes.machine import before
+from pipeline.matrix.engine.protocols import TRUNK
+from pipeline.matrix.recipes.next_steps import before
 from pipeline.matrix.recipes.step_table import At, Checkpoint
 from pipeline.matrix.recipes.templates import below, filled, listed, only_reference
 from pipeline.steps.context import DriverContext

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.matrix.engine.events import DecisionMade, RunParked, RunResumed
-from pipeline.matrix.recipes.machine import held_by, honours, seams_of
+from pipeline.matrix.engine.journal_kinds import DecisionMade, RunParked, RunResumed
+from pipeline.matrix.recipes.next_steps import held_by, honours, seams_of
 from pipeline.matrix.recipes.step_table import Checkpoint
-from pipeline.run.events import DispatchStarted, StepSettled, StepStarted
+from pipeline.run.journal_kinds import DispatchStarted, StepSettled, StepStarted
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.recipe_ask import REVIEW
 from pipeline.steps.recipe_context import CollisionError, base_of

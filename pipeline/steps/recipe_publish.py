@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from pipeline.judge.reports.payloads import ProposedIssue, QuotedFinding
-    from pipeline.run.events import PublishIntended
+    from pipeline.run.journal_kinds import PublishIntended
     from pipeline.steps.publication.publisher import Base
     from pipeline.steps.recipe_context import RecipeContext
 

@@ -10,8 +10,8 @@ from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.findings import Stage, StageFindings, apply_advice, apply_review
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.parse import parse_report
-from pipeline.judge.reports.reduce import Reviewed
 from pipeline.judge.reports.reviews import CheckReview, SimplifyReview
+from pipeline.judge.reports.signal_of_report import Reviewed
 from pipeline.matrix.recipes.step_table import Bound, StepEvent, StepSignal
 from pipeline.steps.asking.dispatches import as_form, evidence_of
 from pipeline.steps.asking.proofs import has_proofs, proved, proved_again

@@ -17,7 +17,7 @@ from pipeline.judge.evidence.compare import expectations, failing, judge_green, 
 from pipeline.judge.evidence.freeze import canonical
 from pipeline.judge.evidence.observation import PASSING, Observation, RunState
 from pipeline.judge.evidence.quarantine import standing
-from pipeline.judge.policy.scope import TestScope
+from pipeline.judge.policy.permissions import TestScope
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import Findings, MeasuredTest, TestEvidence
 from pipeline.judge.reports.untrusted_text import fenced, one_line
@@ -35,10 +35,10 @@ from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.table import SEVERAL
 from pipeline.testing.measure import kept_runs, setup
 from pipeline.testing.measure.measuring import UnmeasurableError, environment, measure
+from pipeline.testing.measure.outcome_words import seen
 from pipeline.testing.measure.project_tools import kit_of, program_for, run_in_copy, tools_for
 from pipeline.testing.measure.proofs import Work
 from pipeline.testing.measure.regression import confirm
-from pipeline.testing.measure.words import seen
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

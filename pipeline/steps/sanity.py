@@ -26,8 +26,8 @@ from pipeline.testing.measure.baseline import (
     untried,
 )
 from pipeline.testing.measure.measuring import UnmeasurableError, measure
+from pipeline.testing.measure.outcome_words import in_sum
 from pipeline.testing.measure.regression import flaky
-from pipeline.testing.measure.words import in_sum
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

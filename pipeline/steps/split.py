@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.reports import reduce
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import SplitReport
 from pipeline.judge.reports.problems import drafted
 from pipeline.judge.reports.reviews import CheckReview
 from pipeline.judge.reports.taskfile import task_md
-from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import Event
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.progress import counted
@@ -172,7 +172,7 @@ async def review(ctx: Context) -> Event:
     if isinstance(answer, Event):
         return answer
     check = answer.form(CheckReview)
-    reviewed = reduce.review_split(review.ledger, review.number, check)
+    reviewed = signal_of_report.review_split(review.ledger, review.number, check)
     written = review.record(reviewed, check, None, ctx.state.head)
     left = reviewed.outcome.on_record
     return Event(signal=reviewed.signal, blockers=left, note=summarise(reviewed), evidence=written)

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.evidence.compare import judge_green
 from pipeline.judge.evidence.red import may_change
-from pipeline.judge.policy.scope import Action, Grant
-from pipeline.judge.reports import reduce
+from pipeline.judge.policy.permissions import Action, Grant
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
-from pipeline.judge.reports.reduce import SeamFacts, StubFacts
+from pipeline.judge.reports.signal_of_report import SeamFacts, StubFacts
 from pipeline.judge.reports.untrusted_text import block
-from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
+from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
 from pipeline.matrix.routing.state import Event
 from pipeline.run.files import to_json
+from pipeline.steps.asking.artifact_texts import came_back_tree, claim_of, handed_on
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
-from pipeline.steps.asking.words import came_back_tree, claim_of, handed_on
 from pipeline.steps.evidence_records import baseline_of, kept_tests, read_evidence
 from pipeline.steps.wanted_stubs import stub_of, symbols_of, waiting_name
 from pipeline.testing.languages.projects.combined import for_files
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pipeline.judge.evidence.observation import CollectionError
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work import MakeReport
+    from pipeline.judge.reports.work_reports import MakeReport
     from pipeline.steps.context import Context
     from pipeline.testing.measure.measuring import MeasurementContext
 
@@ -96,7 +96,7 @@ async def make_stubs(ctx: Context) -> Event:
     except UnmeasurableError as error:
         return error.event
     facts = StubFacts(complete=not checked.errors, dirty=bool(checked.faults or checked.broken))
-    signal = reduce.stub(report, facts)
+    signal = signal_of_report.stub(report, facts)
     text = bullets(checked.sentences) if checked.sentences else "every new symbol is a stub, and everything compiles"
     record_waiting(ctx, task, checked.waiting)
     name = ctx.write(
@@ -217,7 +217,7 @@ async def make_seam(ctx: Context) -> Event:
             return error.event
         regressions = (*suspects.broken, *verdict.missing, *verdict.uncollected)
     facts = SeamFacts(changed=tree != start, regression=bool(regressions))
-    signal = reduce.seam(report, facts)
+    signal = signal_of_report.seam(report, facts)
     note = f"breaks {', '.join(regressions[:3])}" if signal is Signal.REGRESSION else ""
     return Event(signal=signal, tree=tree, note=note, evidence=(answer.evidence,))
 

@@ -6,20 +6,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.reports import reduce
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
-from pipeline.judge.reports.reduce import WriteTestsFacts
+from pipeline.judge.reports.signal_of_report import WriteTestsFacts
 from pipeline.judge.reports.tasks import adds_tests
 from pipeline.judge.reports.untrusted_text import block
-from pipeline.judge.reports.work import Blocked, NotTestable, ReadyTests
+from pipeline.judge.reports.work_reports import Blocked, NotTestable, ReadyTests
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
 from pipeline.steps.asking import criteria
+from pipeline.steps.asking.artifact_texts import baseline_md, handed_on
 from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
 from pipeline.steps.asking.proofs import proof_of_task, proved_by, report_of
-from pipeline.steps.asking.words import baseline_md, handed_on
 from pipeline.steps.evidence.red import (
     MeasuredRed,
     measure_added,
@@ -31,14 +31,14 @@ from pipeline.steps.evidence.red import (
 from pipeline.steps.evidence_records import baseline_of, write_evidence
 from pipeline.testing.measure.composed_trees import compose, shares_file
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.outcome_words import noticed_lines
 from pipeline.testing.measure.proofs import with_test
 from pipeline.testing.measure.red import spelled_out
 from pipeline.testing.measure.task_evidence import TaskEvidence
-from pipeline.testing.measure.words import noticed_lines
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
-    from pipeline.judge.policy.scope import TestScope
+    from pipeline.judge.policy.permissions import TestScope
     from pipeline.judge.reports.findings import Finding
     from pipeline.judge.reports.proofs import ProvingTest
     from pipeline.judge.reports.tasks import Task
@@ -118,7 +118,7 @@ def _base(ctx: Context, scope: TestScope) -> str:
 def _not_testable(ctx: Context, report: NotTestable, answer: Answer, tree: str) -> Event:
     """Return NOT_TESTABLE, or MISSING_SEAM when the seam lies in files of the plan (matrix 6)."""
     files = {file.path for file in planned(ctx).files}
-    signal = reduce.write_tests(report, WriteTestsFacts(), plan_files=files)
+    signal = signal_of_report.write_tests(report, WriteTestsFacts(), plan_files=files)
     evidence = TaskEvidence(
         task=ctx.state.task.id,
         tests_tree=ctx.state.task.start or ctx.state.head,
@@ -176,7 +176,7 @@ async def measured(
         red_unstable=bool(verdict.unstable),
         changed_old_test=bool(verdict.changed_old or verdict.removed_old),
     )
-    signal = reduce.write_tests(report, facts, plan_files=())
+    signal = signal_of_report.write_tests(report, facts, plan_files=())
     evidence = TaskEvidence(
         task=task.id,
         tests_tree=tree,

@@ -22,7 +22,7 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.run.events import TrackerFile, TrackerWritten
+from pipeline.run.journal_kinds import TrackerFile, TrackerWritten
 from pipeline.run.preconditions import examine
 from pipeline.run.run import Run
 from pipeline.run.store import claims, release_claim

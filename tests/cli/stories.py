@@ -13,9 +13,9 @@ from pipeline.judge.reports.findings import Stage, StageFindings, apply_review
 from pipeline.judge.reports.reviews import CheckReview, ReviewFinding
 from pipeline.matrix.routing.state import NewTask
 from pipeline.repo import Repository
-from pipeline.run.events import MeasuredTests, Published, PublishIntended
 from pipeline.run.files import to_json
 from pipeline.run.info import ChangeRecord, Usage, ViolationRecord
+from pipeline.run.journal_kinds import MeasuredTests, Published, PublishIntended
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.testing.measure.task_evidence import GreenEvidence, TaskEvidence
 from pipeline.vocabulary import Question, Role, Signal

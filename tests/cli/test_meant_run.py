@@ -11,7 +11,7 @@ from runs.real import alone, begin, event, load, make_repository
 
 from pipeline.app.default_run import meant_by
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import GateAnswered
+from pipeline.matrix.engine.journal_kinds import GateAnswered
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.vocabulary import Signal

@@ -46,14 +46,14 @@ from pipeline.faces.cli.diff import diff
 from pipeline.faces.cli.explain import explain
 from pipeline.faces.cli.runs import runs, runs_text
 from pipeline.faces.cli.show import show
-from pipeline.matrix.engine.events import EVENTS, ConfigChanged, GateAnswered, RunResumed
 from pipeline.matrix.engine.journal import Line
+from pipeline.matrix.engine.journal_kinds import EVENTS, ConfigChanged, GateAnswered, RunResumed
 from pipeline.matrix.routing.state import NewTask
 from pipeline.repo import Repository
-from pipeline.run.events import DispatchFinished
 from pipeline.run.info import Usage
+from pipeline.run.journal_kinds import DispatchFinished
 from pipeline.run.lease import FileLease
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.terminal import visible_lines
 from pipeline.vocabulary import Loop, Role, Signal
 

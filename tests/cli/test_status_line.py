@@ -21,7 +21,7 @@ from pipeline.app.live_view import PhaseShown, Status
 from pipeline.characters import columns as columns_of
 from pipeline.errors import UserError
 from pipeline.faces.cli.status_line import Beating, Heartbeat, StatusLine, line_of, opened_display
-from pipeline.matrix.routing.words import PHASES
+from pipeline.matrix.routing.plain_words import PHASES
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
 

@@ -14,7 +14,7 @@ from pipeline.faces.console.patches import TestFacts as Facts
 from pipeline.faces.console.patches import files_of
 from pipeline.faces.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.faces.console.texts import clipped, linked, markdown_lines, printed, shown
-from pipeline.matrix.routing.words import PHASES, TOLD, phase_with, usual_next
+from pipeline.matrix.routing.plain_words import PHASES, TOLD, phase_with, usual_next
 from pipeline.run.gates import GateAnswer
 from pipeline.vocabulary import Signal, Step
 

@@ -10,7 +10,7 @@ from runs.real import alone, make_repository
 from pipeline.errors import UserError
 from pipeline.process import BoxError
 from pipeline.run.checkout import PrivateCheckout
-from pipeline.sandbox.views.decoy import Decoy, Source
+from pipeline.sandbox.views.decoy_repository import Decoy, Source
 
 pytestmark = pytest.mark.slow
 

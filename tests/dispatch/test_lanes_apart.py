@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.agents.dispatch.caches import Cache, remove_caches
 from pipeline.agents.dispatch.dispatcher import used_entries
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.run.info import DispatchRecord, DispatchResult
 from pipeline.vocabulary import Role
 

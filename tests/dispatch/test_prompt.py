@@ -19,8 +19,8 @@ from pipeline.agents.dispatch.prompt import (
     request_part,
 )
 from pipeline.agents.dispatch.roles import data_folder, load_roles, load_templates
+from pipeline.judge.policy.permissions import Action
 from pipeline.judge.policy.roles import ContractError, Writes
-from pipeline.judge.policy.scope import Action
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.parse import parse_report

@@ -16,7 +16,7 @@ from pipeline.judge.evidence.observation import Ended
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.limits import BOX_USER
 from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.sandbox.views.decoy import Decoy, Source, history_shown
+from pipeline.sandbox.views.decoy_repository import Decoy, Source, history_shown
 from pipeline.testing.measure.project_checks import measure_checks
 
 if TYPE_CHECKING:

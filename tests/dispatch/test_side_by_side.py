@@ -16,8 +16,8 @@ from pipeline.agents.dispatch.request import InRun, Request
 from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.config.model import Config
 from pipeline.run.checkout import PrivateCheckout
-from pipeline.run.events import ClaimTaken
 from pipeline.run.info import DispatchRecord
+from pipeline.run.journal_kinds import ClaimTaken
 from pipeline.run.run_ref import drop_publication, keep, keep_publication
 from pipeline.run.store import run_ref
 from pipeline.sandbox.escapes import Fingerprint

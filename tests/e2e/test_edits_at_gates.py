@@ -256,7 +256,7 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.matrix.engine.events import Answerer
+from pipeline.matrix.engine.journal_kinds import Answerer
 from pipeline.errors import UserError
 from pipeline.repo import Repository
 from pipeline.app.answer import Approval

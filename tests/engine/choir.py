@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pipeline.matrix.engine.machine import TRUNK, Decision, Effect, Event, Lane, LoopState
+from pipeline.matrix.engine.protocols import TRUNK, Decision, Effect, Event, Lane, LoopState
 from pipeline.outcomes import Outcome, Reason
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import pytest
 from engine.haiku import Haiku
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import ConfigChanged, RunStarted
 from pipeline.matrix.engine.journal import Journal
+from pipeline.matrix.engine.journal_kinds import ConfigChanged, RunStarted
 from pipeline.matrix.engine.loop import drive
-from pipeline.matrix.engine.machine import Decision, Event, LoopState
+from pipeline.matrix.engine.protocols import Decision, Event, LoopState
 from pipeline.matrix.engine.run import MachineRun
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.folder import RunFolder

@@ -10,10 +10,10 @@ import pytest
 from engine.choir import Choir, Piece
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import RunStarted
 from pipeline.matrix.engine.journal import Journal
+from pipeline.matrix.engine.journal_kinds import RunStarted
 from pipeline.matrix.engine.loop import drive
-from pipeline.matrix.engine.machine import TRUNK, Decision, Event
+from pipeline.matrix.engine.protocols import TRUNK, Decision, Event
 from pipeline.matrix.engine.run import MachineRun
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.folder import RunFolder

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from pipeline.app.events.model import TYPES, checked
 from pipeline.errors import UserError
 from pipeline.faces.cli.watch import events
-from pipeline.matrix.engine.events import EVENTS
 from pipeline.matrix.engine.journal import JOURNAL, Journal
+from pipeline.matrix.engine.journal_kinds import EVENTS
 from pipeline.run.folder import RunFolder, Tail
 from pipeline.vocabulary import Signal
 

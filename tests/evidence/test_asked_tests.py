@@ -5,7 +5,7 @@ from __future__ import annotations
 from evidence.observed import observed
 
 from pipeline.judge.evidence.observation import Ended
-from pipeline.judge.reports.work import NamedTest, ReadyTests
+from pipeline.judge.reports.work_reports import NamedTest, ReadyTests
 from pipeline.steps.asking.criteria import unknown_guards
 from pipeline.testing.measure.red import spelled_out
 

@@ -19,8 +19,8 @@ from fuzz.rust_soup import edit
 
 from pipeline.judge.policy.commands import judge_command
 from pipeline.judge.policy.paths import collision_key, malformed, protected
+from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import ContractError, Writes, parse_role
-from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.reports.decode import Malformed, Missing, decode_object
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.judge.reports.parse import extract_report, parse_report

@@ -13,7 +13,7 @@ from pipeline.app.run_result import RecipeDocument, RunDocument
 from pipeline.faces.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.judge.reports.fields import Report
 from pipeline.judge.reports.kinds import KINDS
-from pipeline.matrix.engine.events import EVENTS, DecisionMade
+from pipeline.matrix.engine.journal_kinds import EVENTS, DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.run.gates import ACTIONS
 from pipeline.steps.recipe_outcome import StepOutcome

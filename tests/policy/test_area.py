@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import is_tracker, protected
-from pipeline.judge.policy.roles import Writes
-from pipeline.judge.policy.scope import (
+from pipeline.judge.policy.permissions import (
     Action,
     Change,
     ChangeKind,
@@ -22,10 +21,11 @@ from pipeline.judge.policy.scope import (
     judge_deletion,
     judge_path,
 )
+from pipeline.judge.policy.roles import Writes
 from pipeline.matrix.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
-    from pipeline.judge.policy.scope import Ruling
+    from pipeline.judge.policy.permissions import Ruling
 
 TESTS = TestScope(folders=("tests",), code=frozenset({"src/app.py"}))
 

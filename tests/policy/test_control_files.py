@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.judge.policy.control_files import is_control
+from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import Writes
-from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 
 CONTROL = (
     "conftest.py", "tests/unit/conftest.py", "pytest.ini", "tests/pytest.ini", "pytest.toml", "tox.ini", "setup.cfg",

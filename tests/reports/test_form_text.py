@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.characters import visible
-from pipeline.judge.reports.form import Blank, Sort, blanks_of, form_text, marked, read_form, unmarked, with_head
 from pipeline.judge.reports.form_words import SENTENCES
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.parse import report_faults
+from pipeline.judge.reports.yaml_form import Blank, Sort, blanks_of, form_text, marked, read_form, unmarked, with_head
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.judge.reports.form import Filled
+    from pipeline.judge.reports.yaml_form import Filled
     from pipeline.vocabulary import Question
 
 REPORTS = [

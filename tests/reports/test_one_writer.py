@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.judge.policy.permissions import Change, ChangeKind, TestScope, judge
 from pipeline.judge.policy.roles import Writes
-from pipeline.judge.policy.scope import Change, ChangeKind, TestScope, judge
-from pipeline.judge.reports import reduce
-from pipeline.judge.reports.reduce import ImplementFacts
-from pipeline.judge.reports.work import Built, Unbuilt
+from pipeline.judge.reports import signal_of_report
+from pipeline.judge.reports.signal_of_report import ImplementFacts
+from pipeline.judge.reports.work_reports import Built, Unbuilt
 from pipeline.matrix.scheduling.patterns import EVERYTHING, parsed
 from pipeline.vocabulary import Signal
 
@@ -33,8 +33,8 @@ UNBUILT = Unbuilt(result="INCOMPLETE", blocking_issue="two things")
     ],
 )
 def test_what_is_wrong_with_its_tests(of_tests: str, built: str | None, unbuilt: str | None) -> None:
-    assert reduce.red_of_build(BUILT, Signal(of_tests)) == built
-    assert reduce.red_of_build(UNBUILT, Signal(of_tests)) == unbuilt
+    assert signal_of_report.red_of_build(BUILT, Signal(of_tests)) == built
+    assert signal_of_report.red_of_build(UNBUILT, Signal(of_tests)) == unbuilt
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_what_is_wrong_with_its_tests(of_tests: str, built: str | None, unbuilt:
 def test_what_the_whole_comes_to(
     facts: ImplementFacts, shown: bool, structural: bool, built: str, unbuilt: str
 ) -> None:
-    assert reduce.build(BUILT, facts, shown=shown, structural=structural) == built
-    assert reduce.build(UNBUILT, facts, shown=shown, structural=structural) == unbuilt
+    assert signal_of_report.build(BUILT, facts, shown=shown, structural=structural) == built
+    assert signal_of_report.build(UNBUILT, facts, shown=shown, structural=structural) == unbuilt
 
 
 def test_probes_turn_green_into_what_they_found() -> None:
-    found = {one: reduce.green_of_build(Signal.GREEN_INCOMPLETE, one) for one in Signal}
+    found = {one: signal_of_report.green_of_build(Signal.GREEN_INCOMPLETE, one) for one in Signal}
     assert found[Signal.GREEN] is Signal.GREEN_INCOMPLETE
     assert found[Signal.TEST_DESIGN] is Signal.ILLEGAL_RED
     assert found[Signal.UNNOTICED_FAULTS] is Signal.UNNOTICED_FAULTS

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.judge.reports import reduce
+from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.findings import Stage, StageFindings
 from pipeline.judge.reports.parse import parse_report
-from pipeline.judge.reports.reduce import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
 from pipeline.judge.reports.reviews import Acceptance, CheckReview, Diagnosis, SuiteJudgement
-from pipeline.judge.reports.work import (
+from pipeline.judge.reports.signal_of_report import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
+from pipeline.judge.reports.work_reports import (
     Blocked,
     CannotProceed,
     Complete,
@@ -26,7 +26,7 @@ from pipeline.matrix.routing.matrix import EMITS
 from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:
-    from pipeline.judge.reports.reduce import Reviewed
+    from pipeline.judge.reports.signal_of_report import Reviewed
 
 
 def parsed(kind: str, role: Role, raw: dict[str, Any], question: Question | None = None) -> Any:
@@ -66,11 +66,11 @@ def is_test(path: str) -> bool:
 
 
 def implement(report: MakeReport, **facts: bool) -> Signal:
-    return reduce.implement(report, ImplementFacts(**facts), is_test=is_test)
+    return signal_of_report.implement(report, ImplementFacts(**facts), is_test=is_test)
 
 
 def write_tests(report: WriteTestsReport, *plan_files: str, **facts: bool) -> Signal:
-    return reduce.write_tests(report, WriteTestsFacts(**facts), plan_files=plan_files)
+    return signal_of_report.write_tests(report, WriteTestsFacts(**facts), plan_files=plan_files)
 
 
 @pytest.mark.parametrize("report", [COMPLETE, INCOMPLETE, CANNOT, NEEDS_CODE, NEEDS_TEST])
@@ -164,7 +164,7 @@ def test_a_seam_is_added_only_in_files_of_the_plan(reason: str, seam_files: list
     ],
 )
 def test_a_seam_counts_only_when_nothing_else_broke(report: MakeReport, facts: SeamFacts, signal: Signal) -> None:
-    assert reduce.seam(report, facts) is signal
+    assert signal_of_report.seam(report, facts) is signal
 
 
 @pytest.mark.parametrize(
@@ -179,18 +179,18 @@ def test_a_seam_counts_only_when_nothing_else_broke(report: MakeReport, facts: S
     ],
 )
 def test_stubs_are_what_was_measured(report: MakeReport, facts: StubFacts, signal: Signal) -> None:
-    assert reduce.stub(report, facts) is signal
+    assert signal_of_report.stub(report, facts) is signal
 
 
 def test_already_done_needs_tests_that_passed_at_once() -> None:
     report = Diagnosis(diagnosis="already_done")
-    assert reduce.diagnosis(report, after_passes_already=True) is Signal.ALREADY_DONE
+    assert signal_of_report.diagnosis(report, after_passes_already=True) is Signal.ALREADY_DONE
     wrong = Diagnosis(diagnosis="wrong_report")
-    assert reduce.diagnosis(wrong, after_passes_already=False, of_tests=True) is Signal.WRONG_REPORT
-    refused = reduce.diagnosis(wrong, after_passes_already=True)
+    assert signal_of_report.diagnosis(wrong, after_passes_already=False, of_tests=True) is Signal.WRONG_REPORT
+    refused = signal_of_report.diagnosis(wrong, after_passes_already=True)
     assert isinstance(refused, Malformed)
     assert "wrong_report is accepted only of the work of @test" in refused.sentence
-    found = reduce.diagnosis(report, after_passes_already=False)
+    found = signal_of_report.diagnosis(report, after_passes_already=False)
     assert isinstance(found, Malformed)
     assert found.pointer == "/diagnosis"
     assert "production_logic" in found.sentence
@@ -217,7 +217,7 @@ def judged(verdict: str, *severities: str) -> SuiteJudgement:
     ],
 )
 def test_a_judgement_on_tests_needs_findings_like_a_review(report: SuiteJudgement | Acceptance, signal: str) -> None:
-    assert reduce.check_tests(report).signal == signal
+    assert signal_of_report.check_tests(report).signal == signal
 
 
 def final(verdict: str, *concerns: str, severity: str = "MEDIUM", number: int = 1, applies: bool = True) -> Reviewed:
@@ -234,7 +234,9 @@ def final(verdict: str, *concerns: str, severity: str = "MEDIUM", number: int = 
     ]
     check = parsed("review-result", Role.CHECK, {"verdict": verdict, "findings": findings})
     assert isinstance(check, CheckReview)
-    return reduce.final_review(StageFindings(stage=Stage.FINAL), number, check, None, applies=lambda _: applies)
+    return signal_of_report.final_review(
+        StageFindings(stage=Stage.FINAL), number, check, None, applies=lambda _: applies
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_fix_tasks_take_cosmetic_findings_below_the_floor_along() -> None:
             ],
         },
     )
-    reviewed = reduce.final_review(StageFindings(stage=Stage.FINAL), 3, check, None, applies=lambda _: True)
+    reviewed = signal_of_report.final_review(StageFindings(stage=Stage.FINAL), 3, check, None, applies=lambda _: True)
     assert reviewed.signal is Signal.FIX
     assert reviewed.outcome.must_fix == ("final-1-01", "final-1-02")
 
@@ -278,7 +280,7 @@ def test_simplify_never_changes_the_signal_of_a_review() -> None:
     check = parsed("review-plan", Role.CHECK, {"verdict": "ACCEPTABLE"})
     finding = {"title": "drop it", "check_conflict": True}
     simplify = parsed("review-plan", Role.SIMPLIFY, {"verdict": "NEEDS SIMPLIFICATION", "findings": [finding]})
-    reviewed = reduce.review_plan(StageFindings(stage=Stage.PLAN), 1, check, simplify)
+    reviewed = signal_of_report.review_plan(StageFindings(stage=Stage.PLAN), 1, check, simplify)
     assert reviewed.signal is Signal.ACCEPTABLE
     assert len(reviewed.ledger.conflicts) == 1
 
@@ -286,7 +288,7 @@ def test_simplify_never_changes_the_signal_of_a_review() -> None:
 def test_a_split_review_can_block() -> None:
     finding = {"severity": "BLOCK", "title": "t", "evidence": "e"}
     check = parsed("review-split", Role.CHECK, {"verdict": "BLOCK", "findings": [finding]})
-    reviewed = reduce.review_split(StageFindings(stage=Stage.SPLIT), 1, check)
+    reviewed = signal_of_report.review_split(StageFindings(stage=Stage.SPLIT), 1, check)
     assert reviewed.signal is Signal.BLOCK
     assert reviewed.outcome.must_fix == ("split-1-01",)
 
@@ -298,9 +300,9 @@ _MAKE = st.sampled_from([COMPLETE, INCOMPLETE, CANNOT, NEEDS_CODE, NEEDS_TEST])
 def test_what_make_does_reduces_to_signals_of_the_matrix(
     report: MakeReport, facts: ImplementFacts, seam: SeamFacts
 ) -> None:
-    assert reduce.implement(report, facts, is_test=is_test) in EMITS[Step.IMPLEMENT]
-    assert reduce.seam(report, seam) in EMITS[Step.SEAM]
-    assert reduce.stub(report, StubFacts(facts.green, facts.changed)) in EMITS[Step.STUB]
+    assert signal_of_report.implement(report, facts, is_test=is_test) in EMITS[Step.IMPLEMENT]
+    assert signal_of_report.seam(report, seam) in EMITS[Step.SEAM]
+    assert signal_of_report.stub(report, StubFacts(facts.green, facts.changed)) in EMITS[Step.STUB]
 
 
 @given(
@@ -308,7 +310,7 @@ def test_what_make_does_reduces_to_signals_of_the_matrix(
     st.builds(WriteTestsFacts, *[st.booleans()] * 7),
 )
 def test_what_test_does_reduces_to_signals_of_the_matrix(report: WriteTestsReport, facts: WriteTestsFacts) -> None:
-    assert reduce.write_tests(report, facts, plan_files=()) in EMITS[Step.WRITE_TESTS]
+    assert signal_of_report.write_tests(report, facts, plan_files=()) in EMITS[Step.WRITE_TESTS]
 
 
 @given(
@@ -323,13 +325,13 @@ def test_what_check_says_reduces_to_signals_of_the_matrix(
 ) -> None:
     reviewed = final(verdict, *concerns, severity=severity, number=number, applies=applies)
     assert reviewed.signal in EMITS[Step.FINAL_REVIEW]
-    assert reduce.check_tests(judged(verdict, *[severity] * len(concerns))).signal in EMITS[Step.CHECK_TESTS]
+    assert signal_of_report.check_tests(judged(verdict, *[severity] * len(concerns))).signal in EMITS[Step.CHECK_TESTS]
 
 
 def test_every_diagnosis_has_its_signal_in_the_matrix() -> None:
     words = ["production_logic", "test_design", "wrong_report", "split_needed", "spec", "plan", "environment"]
     words.append("already_done")
     reports = [parsed("judge", Role.CHECK, {"diagnosis": word}, Question.DIAGNOSE) for word in words]
-    signals = [reduce.diagnosis(report, after_passes_already=True, of_tests=True) for report in reports]
+    signals = [signal_of_report.diagnosis(report, after_passes_already=True, of_tests=True) for report in reports]
     assert [str(signal) for signal in signals] == [word.upper() for word in words]
     assert {Signal(str(signal)) for signal in signals} <= EMITS[Step.DIAGNOSE]

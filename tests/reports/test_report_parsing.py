@@ -11,7 +11,7 @@ from pipeline.judge.reports.decode import MAX_BYTES, JsonObject, Malformed, Miss
 from pipeline.judge.reports.drafts import PlanReport
 from pipeline.judge.reports.kinds import KINDS, report_schema, report_type
 from pipeline.judge.reports.parse import extract_report, parse_report, read_report, report_of_person
-from pipeline.judge.reports.work import ReadyTests
+from pipeline.judge.reports.work_reports import ReadyTests
 from pipeline.vocabulary import Question, Role
 
 # (kind, role, question, the least report that counts): only the bold fields of contract 5.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from routing.world import budget_is_used_up, events, out_of_budget, stands
 
 from pipeline.matrix.routing.actions import Stop
+from pipeline.matrix.routing.advance import advance
 from pipeline.matrix.routing.lookup import counter_key
-from pipeline.matrix.routing.machine import advance
 from pipeline.matrix.routing.matrix import ASKS
 from pipeline.matrix.routing.simulation import dispatches_due
 from pipeline.vocabulary import Loop, Role, Signal, Step
@@ -17,7 +17,7 @@ from pipeline.vocabulary import Loop, Role, Signal, Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.routing.advance import Decision
     from pipeline.matrix.routing.state import Event, NewTask, RunState, TaskState
 
     Advance = Callable[[RunState, Event], tuple[RunState, Decision]]

@@ -8,8 +8,8 @@ import pytest
 from routing.walks import TO_SPLIT, at_first_task, begin, event, tasks, walk, walk_with_decisions
 
 from pipeline.matrix.routing.actions import Goto, Stop
+from pipeline.matrix.routing.advance import advance
 from pipeline.matrix.routing.lookup import counter_key, limit_of
-from pipeline.matrix.routing.machine import advance
 from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Question, Role, Signal, Step

@@ -8,8 +8,8 @@ import pytest
 from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with_decisions
 
 from pipeline.matrix.routing.actions import Goto, NextTask
+from pipeline.matrix.routing.advance import MatrixMachine, advance
 from pipeline.matrix.routing.lookup import UnroutedSignalError, limit_of, signals_of
-from pipeline.matrix.routing.machine import MatrixMachine, advance
 from pipeline.matrix.routing.state import Event, NewTask, RunState, Settings
 from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Question, Role, Signal, Step

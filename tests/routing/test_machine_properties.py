@@ -12,8 +12,8 @@ from routing.walks import begin
 from routing.world import MACHINE, PERSON, budget_is_used_up, events, out_of_budget, stands
 
 from pipeline.matrix.routing.actions import Again, AskPerson, NextTask, Row, Stop
+from pipeline.matrix.routing.advance import advance
 from pipeline.matrix.routing.lookup import limit_of
-from pipeline.matrix.routing.machine import advance
 from pipeline.matrix.routing.simulation import dispatches_due
 from pipeline.matrix.routing.state import Event, NewTask, RunState, TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.routing.advance import Decision
 
 SPLITS = (
     (NewTask(id="a"),),

@@ -9,14 +9,14 @@ import pytest
 from routing.search import Search
 from routing.walks import begin
 
-from pipeline.matrix.routing.machine import advance
+from pipeline.matrix.routing.advance import advance
 from pipeline.matrix.routing.state import NewTask
 from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.routing.advance import Decision
     from pipeline.matrix.routing.state import Event, RunState
 
 

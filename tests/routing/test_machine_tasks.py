@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with_decisions
 
-from pipeline.matrix.routing.machine import advance
+from pipeline.matrix.routing.advance import advance
 from pipeline.matrix.routing.state import Event, NewTask, RunState
 from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Question, Signal, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from routing.walks import START, TO_SPLIT, at_first_task, begin, event, walk
 
-from pipeline.matrix.routing.machine import advance
+from pipeline.matrix.routing.advance import advance
 from pipeline.matrix.routing.state import NewTask, RunState
 from pipeline.vocabulary import Step
 

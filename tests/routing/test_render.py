@@ -15,6 +15,7 @@ import pytest
 
 from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
+from pipeline.matrix.routing.plain_words import action_words, routed_words
 from pipeline.matrix.routing.render import (
     ISSUE_TRANSITIONS,
     as_json,
@@ -28,7 +29,6 @@ from pipeline.matrix.routing.render import (
     refresh,
     table_markdown,
 )
-from pipeline.matrix.routing.words import action_words, routed_words
 from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Question, Step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline.matrix.routing.machine import MatrixMachine, advance
+from pipeline.matrix.routing.advance import MatrixMachine, advance
 from pipeline.matrix.routing.phases import EVERYBODY
 from pipeline.matrix.routing.state import Event, NewTask, Settings
 from pipeline.outcomes import Reason
@@ -13,7 +13,7 @@ from pipeline.vocabulary import Loop, Role, Signal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.routing.advance import Decision
     from pipeline.matrix.routing.phases import Phases
     from pipeline.matrix.routing.state import RunState
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.actions import Again, AskPerson
+from pipeline.matrix.routing.advance import MatrixMachine
 from pipeline.matrix.routing.lookup import find_row, limit_of, signals_of
-from pipeline.matrix.routing.machine import MatrixMachine
 from pipeline.matrix.routing.matrix import ASKS, MATRIX
 from pipeline.matrix.routing.state import Event, NewTask, Settings, Trees
 from pipeline.matrix.routing.state_changes import DRAFTS

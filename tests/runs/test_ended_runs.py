@@ -18,7 +18,7 @@ from runs.real import alone, begin, git, make_repository
 from pipeline.app.run_list import TICK_NS, Rest, RunsDocument, list_runs, newest, newest_runs, running_beside
 from pipeline.faces.cli.runs import runs_text
 from pipeline.repo import Repository
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 
 if TYPE_CHECKING:
     from collections.abc import Generator

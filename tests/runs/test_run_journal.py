@@ -29,13 +29,13 @@ from runs.real import (
 )
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import ArtifactWritten, ConfigChanged
 from pipeline.matrix.engine.journal import Journal
+from pipeline.matrix.engine.journal_kinds import ArtifactWritten, ConfigChanged
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.matrix.routing.state import NewTask
 from pipeline.outcomes import Outcome, Reason
-from pipeline.run.events import ChangeAdmitted
 from pipeline.run.folder import RunFolder
+from pipeline.run.journal_kinds import ChangeAdmitted
 from pipeline.run.run import Run
 from pipeline.vocabulary import Loop, Role, Signal, Step
 

@@ -15,8 +15,8 @@ from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.checkout import PrivateCheckout, remove_tree
 from pipeline.run.lease import FileLease
-from pipeline.run.roster import find_run, next_name
 from pipeline.run.run_ref import keep
+from pipeline.run.runs_of_repository import find_run, next_name
 from pipeline.run.store import (
     claim_holder,
     claim_ref,

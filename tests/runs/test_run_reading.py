@@ -1,4 +1,4 @@
-"""`pipeline.run.facts`, `next_actions`: the facts of a run for people, programs and summary.md."""
+"""`pipeline.run.summary_facts`, `next_actions`: the facts of a run for people, programs and summary.md."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from runs.real import alone, begin, event, load, make_repository, to_first_task,
 
 from pipeline.matrix.routing.state import NewTask
 from pipeline.outcomes import EXIT_CODES, Outcome, Reason, exit_code
-from pipeline.run.events import Published, PublishIntended
-from pipeline.run.facts import (
+from pipeline.run.gates import ACTIONS, gate_of, safe_next_actions
+from pipeline.run.info import RecipeFacts
+from pipeline.run.journal_kinds import Published, PublishIntended
+from pipeline.run.summary_facts import (
     TaskFacts,
     box_facts_of,
     commits_of,
@@ -21,8 +23,6 @@ from pipeline.run.facts import (
     tasks_of,
     work_tree,
 )
-from pipeline.run.gates import ACTIONS, gate_of, safe_next_actions
-from pipeline.run.info import RecipeFacts
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import Final
 import pytest
 from kit import REDFIRST
 
-from pipeline.matrix.engine.events import EVENTS, ConfigChanged, DecisionMade, EffectMade, RunResumed
 from pipeline.matrix.engine.journal import Journal
+from pipeline.matrix.engine.journal_kinds import EVENTS, ConfigChanged, DecisionMade, EffectMade, RunResumed
 from pipeline.outcomes import Outcome, Reason
-from pipeline.run.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
 from pipeline.run.folder import RunFolder
+from pipeline.run.journal_kinds import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
 from pipeline.run.run import Run
 from pipeline.vocabulary import Loop, Step
 

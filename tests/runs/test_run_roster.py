@@ -11,7 +11,7 @@ from runs.real import alone, begin, git, make_repository
 
 from pipeline.errors import UserError
 from pipeline.repo import Repository
-from pipeline.run.roster import Roster, find_run, next_name
+from pipeline.run.runs_of_repository import Roster, find_run, next_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from engine.haiku import Haiku
 from runs.real import info_of, make_repository, write_result
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.machine import Decision, Event, LoopState
+from pipeline.matrix.engine.protocols import Decision, Event, LoopState
 from pipeline.run.info import DispatchRecord
 from pipeline.run.run import KeptRun, Run
 from pipeline.run.store import workflow_folder

@@ -10,8 +10,8 @@ from languages.crates import MANIFEST, needs_cargo
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.testing.measure.mutation import FaultLimits, Judges, mutation_probe
+from pipeline.testing.measure.outcome_words import in_short, probes_md
 from pipeline.testing.measure.task_evidence import ProbeEvidence
-from pipeline.testing.measure.words import in_short, probes_md
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,9 +20,9 @@ from pipeline.testing.languages import names
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure.composed_trees import compose
 from pipeline.testing.measure.measuring import changed_paths, measure
+from pipeline.testing.measure.outcome_words import probes_md
 from pipeline.testing.measure.probes import Candidate, probes_of
 from pipeline.testing.measure.task_evidence import TaskEvidence
-from pipeline.testing.measure.words import probes_md
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

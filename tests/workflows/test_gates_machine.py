@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from workflows.test_check import rules, step
 from workflows.test_machine import begun, recipe, told
 
-from pipeline.matrix.engine.machine import TRUNK
-from pipeline.matrix.recipes.machine import RecipeMachine
+from pipeline.matrix.engine.protocols import TRUNK
+from pipeline.matrix.recipes.next_steps import RecipeMachine
 from pipeline.matrix.recipes.simulation import simulate
 from pipeline.matrix.recipes.step_table import BOUNDS, ROWS, Bound, Checkpoint, StepEvent, StepSignal
 from pipeline.matrix.routing.simulation import SignalsError, walk_text

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import make_project
 
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.recipes.check import checked
-from pipeline.matrix.recipes.machine import RecipeMachine, reopened
+from pipeline.matrix.recipes.next_steps import RecipeMachine, reopened
 from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
 from pipeline.matrix.recipes.templates import areas_by_item
 

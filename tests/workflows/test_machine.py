@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.matrix.engine.machine import TRUNK
-from pipeline.matrix.recipes.machine import RecipeMachine, before, differing, held_by, obligations, reopened
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.recipes.model import Recipe
+from pipeline.matrix.recipes.next_steps import RecipeMachine, before, differing, held_by, obligations, reopened
 from pipeline.matrix.recipes.step_table import ANY, ROWS, At, Checkpoint, StepEvent, StepSignal, StepsState
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.outcomes import Outcome, Reason

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from workflows.test_machine import begun, recipe, told
 
-from pipeline.matrix.recipes.machine import RecipeMachine
+from pipeline.matrix.recipes.next_steps import RecipeMachine
 from pipeline.matrix.recipes.step_table import (
     ANY,
     BOUNDS,

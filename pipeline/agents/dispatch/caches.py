@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.process import Mount
 from pipeline.trees import make_folder, opened, remove_tree
 

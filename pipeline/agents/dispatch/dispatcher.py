@@ -31,8 +31,8 @@ from pipeline.agents.gateway.providers import gateway_of
 from pipeline.agents.gateway.spending import GatewayUse
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
-from pipeline.judge.policy.scope import Writes
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.judge.policy.permissions import Writes
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.process import Mount
 from pipeline.repo.settings import paths_git_uses
 from pipeline.run.files import to_json, write_atomic

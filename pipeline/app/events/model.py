@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from pipeline.characters import visible
-from pipeline.matrix.engine import events as engine
+from pipeline.matrix.engine import journal_kinds as engine
 from pipeline.queue import lines as orders
-from pipeline.run import events as runs
+from pipeline.run import journal_kinds as runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,8 +24,8 @@ from pipeline.faces.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.faces.cli.text import print_result, print_text, say
 from pipeline.judge.policy.commands import judge_argv
 from pipeline.judge.policy.paths import protected, scratch_pattern
+from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_role
-from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository

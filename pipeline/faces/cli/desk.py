@@ -21,7 +21,6 @@ from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.editor import edit, some_editor
 from pipeline.faces.cli.text import print_text, terminal_width
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.form import unmarked
 from pipeline.judge.reports.parse import parse_report, report_of_person
 from pipeline.judge.reports.report_templates import (
     alternatives,
@@ -35,6 +34,7 @@ from pipeline.judge.reports.report_templates import (
     unfilled,
     with_exact_words,
 )
+from pipeline.judge.reports.yaml_form import unmarked
 from pipeline.outcomes import Reason
 from pipeline.terminal import print_json, visible_lines
 from pipeline.vocabulary import Role

@@ -15,7 +15,7 @@ from pipeline.faces.cli.arguments import AsDocument, RunName
 from pipeline.faces.cli.text import say
 from pipeline.progress import counted
 from pipeline.repo import Repository
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.terminal import colours, paint, print_document, visible_lines
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.progress import duration
 from pipeline.repo import Repository
 from pipeline.run.records import is_of_recipe
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.terminal import paint, print_document
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.text import columned, print_text, terminal_width
 from pipeline.matrix.recipes import simulation as of_steps
-from pipeline.matrix.recipes.machine import RecipeMachine
+from pipeline.matrix.recipes.next_steps import RecipeMachine
 from pipeline.matrix.recipes.plan import inputs_of, phases_of
 from pipeline.matrix.routing import render, simulation
 from pipeline.matrix.routing.matrix import GATES

@@ -102,7 +102,7 @@ _PLACES: Final = {
     "error": "pipeline.faces.cli.schema:ErrorDocument",
     "dispatch": "pipeline.agents.dispatch.prompt:DispatchDocument",
     "run-record": "pipeline.run.info:RunInfo",
-    "journal": "pipeline.run.events:JournalLine",
+    "journal": "pipeline.run.journal_kinds:JournalLine",
     "dispatch-result": "pipeline.run.info:DispatchResult",
     "demo": "pipeline.faces.demo.command:DemoDocument",
     "run": "pipeline.app.run_result:RunDocument",

@@ -39,7 +39,7 @@ from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.run.folder import RunFolder
 from pipeline.run.records import is_of_recipe
-from pipeline.run.roster import Roster, seen_from
+from pipeline.run.runs_of_repository import Roster, seen_from
 from pipeline.terminal import paint, print_document, visible_lines
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pipeline.faces.cli.status_line import Beating
 from pipeline.faces.cli.text import print_result, say
 from pipeline.progress import counted
 from pipeline.repo import Repository
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 from pipeline.testing.verification.results import Problem, Status
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from pipeline.characters import visible
 from pipeline.faces.cli.arguments import Plain
 from pipeline.faces.cli.status_line import MARKS
 from pipeline.faces.cli.text import print_text, say
-from pipeline.matrix.engine.events import ArtifactWritten
+from pipeline.matrix.engine.journal_kinds import ArtifactWritten
 from pipeline.outcomes import Reason
 from pipeline.progress import duration
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
-from pipeline.run.events import TrackerWritten
-from pipeline.run.roster import Roster
+from pipeline.run.journal_kinds import TrackerWritten
+from pipeline.run.runs_of_repository import Roster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -37,7 +37,7 @@ from pipeline.queue.lines import RunWords
 from pipeline.repo import GitError
 from pipeline.run.gates import WAYS_BACK
 from pipeline.run.recipe_run import load_run
-from pipeline.run.roster import Roster, seen_from
+from pipeline.run.runs_of_repository import Roster, seen_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -19,7 +19,7 @@ from pipeline.app.events.model import event_of
 from pipeline.errors import UserError
 from pipeline.repo import GitError
 from pipeline.run.folder import Tail
-from pipeline.run.roster import Roster
+from pipeline.run.runs_of_repository import Roster
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

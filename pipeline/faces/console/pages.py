@@ -27,13 +27,13 @@ from pipeline.faces.console.frame import Frame, wants_json
 from pipeline.faces.console.patches import files_of, tests_of
 from pipeline.faces.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.matrix.routing.matrix import MATRIX, steps_of
-from pipeline.matrix.routing.words import routed_words
+from pipeline.matrix.routing.plain_words import routed_words
 from pipeline.outcomes import FINAL, Outcome, Reason
 from pipeline.run.gates import WAYS_BACK, gate_of
 from pipeline.run.recipe_run import load_run
 from pipeline.run.records import TooLargeError, read_record
-from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import WORKFLOW, key_of_run
 from todo import FolderSource, Tracker, TrackerError
 

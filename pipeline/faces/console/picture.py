@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup
 
 from pipeline.app.live_view import phases_of
-from pipeline.matrix.engine.events import GateAnswered
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.journal_kinds import GateAnswered
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.actions import Again, Retry, Return
-from pipeline.matrix.routing.words import GATE_BEHIND, PHASES, phase_with
+from pipeline.matrix.routing.plain_words import GATE_BEHIND, PHASES, phase_with
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.app.live_view import PhaseShown
-    from pipeline.matrix.routing.words import Phase
+    from pipeline.matrix.routing.plain_words import Phase
     from pipeline.run.run import Decided, Run
 
 _PLACE: Final = {phase.number: number for number, phase in enumerate(PHASES)}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import visible
-from pipeline.matrix.engine.events import DecisionMade
 from pipeline.matrix.engine.journal import Line
-from pipeline.run.events import ChangeRejected
+from pipeline.matrix.engine.journal_kinds import DecisionMade
+from pipeline.run.journal_kinds import ChangeRejected
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:

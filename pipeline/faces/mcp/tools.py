@@ -16,11 +16,11 @@ from pipeline.app.stopping import ended_within
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.model import SLUG
 from pipeline.outcomes import Outcome, Reason
-from pipeline.run.facts import last_note
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.records import ARTIFACT_LIMIT, is_of_recipe, read_record
-from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.run.runs_of_repository import Roster
+from pipeline.run.summary_facts import last_note
 from pipeline.steps.recipe_context import ReadRun
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from pipeline.judge.reports.reviews import (
     StepReview,
     SuiteJudgement,
 )
-from pipeline.judge.reports.work import (
+from pipeline.judge.reports.work_reports import (
     Blocked,
     Built,
     BuiltUntested,

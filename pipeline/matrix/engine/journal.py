@@ -22,12 +22,12 @@ from pydantic import (
 from typing_extensions import TypeVar
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.events import EVENTS, JournalEvent
+from pipeline.matrix.engine.journal_kinds import EVENTS, JournalEvent
 from pipeline.outcomes import Reason
 from pipeline.safe_names import Timestamp
 
 if TYPE_CHECKING:
-    from pipeline.matrix.engine.machine import Store
+    from pipeline.matrix.engine.protocols import Store
 
 JOURNAL: Final = "journal.jsonl"
 SCHEMA: Final = "redfirst.journal/1"

@@ -14,7 +14,7 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pipeline.matrix.engine.machine import DecisionT, EventT, StateT
+    from pipeline.matrix.engine.protocols import DecisionT, EventT, StateT
     from pipeline.matrix.engine.run import MachineRun
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
-from pipeline.matrix.engine.machine import TRUNK, Event, Lane, LoopState
+from pipeline.matrix.engine.protocols import TRUNK, Event, Lane, LoopState
 from pipeline.outcomes import Outcome, Reason
 from pipeline.safe_names import BareName, ObjectName
 

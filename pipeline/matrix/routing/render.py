@@ -9,10 +9,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 
-from pipeline.matrix.engine.machine import action_value
+from pipeline.matrix.engine.protocols import action_value
 from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.matrix.routing.matrix import ASKS, BOUNDS, GATES, MATRIX, steps_of
-from pipeline.matrix.routing.words import PHASES, exhausted_words, limit_words, limited_words, routed_words, step_words
+from pipeline.matrix.routing.plain_words import (
+    PHASES,
+    exhausted_words,
+    limit_words,
+    limited_words,
+    routed_words,
+    step_words,
+)
 from pipeline.outcomes import Outcome
 from pipeline.vocabulary import Loop, Step
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from pipeline.matrix.engine.machine import TRUNK, action_value
+from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.routing.actions import Again, Forward, LeaveOut, NextTask, Return
+from pipeline.matrix.routing.advance import MatrixMachine, advance
 from pipeline.matrix.routing.lookup import limit_of, signals_of
-from pipeline.matrix.routing.machine import MatrixMachine, advance
 from pipeline.matrix.routing.matrix import MATRIX
+from pipeline.matrix.routing.plain_words import action_words, step_words
 from pipeline.matrix.routing.state import Event, MatrixLane, NewTask, RunState, Settings, Trees
 from pipeline.matrix.routing.state_changes import DRAFTS
-from pipeline.matrix.routing.words import action_words, step_words
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.vocabulary import Loop, Role, Signal, Step
 from pipeline.yaml_text import YamlError, read
@@ -27,8 +27,8 @@ from pipeline.yaml_text import YamlError, read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.matrix.engine.machine import Decision as AnyDecision
-    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.engine.protocols import Decision as AnyDecision
+    from pipeline.matrix.routing.advance import Decision
 
 RESUMED: Final = "RESUMED"
 """The entry that stands for a person who resumes a parked or cancelled run."""

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.matrix.engine import machine as engine
+from pipeline.matrix.engine import protocols as engine
 from pipeline.matrix.routing.actions import Action, Given
 from pipeline.matrix.routing.phases import EVERYBODY, Phases, Written
 from pipeline.outcomes import Reason

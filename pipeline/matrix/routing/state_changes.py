@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.phases import Written
 from pipeline.matrix.routing.state import Event, MatrixLane, RunState, TaskState, TaskStatus
 from pipeline.vocabulary import MEASURED_GREEN, Loop, Question, Signal, Step

@@ -18,7 +18,7 @@ from pipeline.repo import GitError
 from pipeline.run.files import disk
 from pipeline.run.ignored import ignored_names, put_ignored
 from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.sandbox.views.decoy import Source, history_shown
+from pipeline.sandbox.views.decoy_repository import Source, history_shown
 from pipeline.sandbox.views.manifest import Limits
 from pipeline.sandbox.views.renames import Traces, watched_folders
 from pipeline.sandbox.views.shadow import DECOY, Shadow, stamps_hold

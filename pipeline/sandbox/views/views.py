@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pipeline.process import WORKSPACE
 from pipeline.run.ignored import ignored_names, kept_ignored
 from pipeline.sandbox.views.copies import Copies, move
-from pipeline.sandbox.views.decoy import Decoy, ShownHistory, Source, history_shown
+from pipeline.sandbox.views.decoy_repository import Decoy, ShownHistory, Source, history_shown
 from pipeline.sandbox.views.overlay import OverlayView, overlay_works
 from pipeline.sandbox.views.view import ShadowView
 from pipeline.trees import remove_tree

@@ -12,7 +12,7 @@ from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import Concern, Severity, Verdict
 from pipeline.judge.reports.findings import MeasuredFinding
 from pipeline.judge.reports.reviews import FAULTS, ResultReview, ToAnswer, WorkFinding
-from pipeline.judge.reports.work import ReadyTests
+from pipeline.judge.reports.work_reports import ReadyTests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -22,15 +22,15 @@ from pipeline.characters import visible
 from pipeline.config.agents import Backend
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.parse import parse_report
-from pipeline.matrix.engine.events import DecisionMade
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.journal_kinds import DecisionMade
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.lookup import counter_key, limit_of, told_why, why_unusable
 from pipeline.matrix.routing.state import Event
 from pipeline.process import BoxError
 from pipeline.reset_times import as_text, moment_words
-from pipeline.run.events import DispatchFinished, DispatchWaits
 from pipeline.run.files import to_json, write_atomic
 from pipeline.run.info import DispatchRecord, DispatchResult
+from pipeline.run.journal_kinds import DispatchFinished, DispatchWaits
 from pipeline.run.spending import Held, UsedUp, reserve
 from pipeline.sandbox.escapes import EscapeError
 from pipeline.vocabulary import Loop, Role, Signal

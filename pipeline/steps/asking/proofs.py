@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pipeline.judge.policy.scope import Action
+from pipeline.judge.policy.permissions import Action
 from pipeline.judge.reports.artifacts import finding_md
 from pipeline.judge.reports.drafts import SplitReport, SplitTask
 from pipeline.judge.reports.fields import Concern, FileChange, Severity
@@ -13,7 +13,7 @@ from pipeline.judge.reports.findings import Finding, MeasuredFinding
 from pipeline.judge.reports.proofs import MeasuredProof, Proof, ProvingTest
 from pipeline.judge.reports.tasks import tasks_from_split
 from pipeline.judge.reports.untrusted_text import one_line
-from pipeline.judge.reports.work import NamedTest, ReadyTests, ShownCriterion
+from pipeline.judge.reports.work_reports import NamedTest, ReadyTests, ShownCriterion
 from pipeline.matrix.routing.matrix import MAX_FIX_TASKS
 from pipeline.repo import TreeChange
 from pipeline.steps.asking.drafts import accepted, lint_each, new_tasks, next_ids

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.reports.untrusted_text import block, fenced, one_line
-from pipeline.matrix.engine.events import DecisionMade, InputGiven
+from pipeline.matrix.engine.journal_kinds import DecisionMade, InputGiven
 from pipeline.matrix.routing.lookup import counter_key, limit_of
 from pipeline.matrix.routing.state import Event
 from pipeline.vocabulary import Loop, Role, Signal

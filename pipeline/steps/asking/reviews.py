@@ -12,7 +12,7 @@ from pipeline.judge.reports.fields import Verdict
 from pipeline.judge.reports.findings import Stage, StageFindings
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.reviews import CheckReview, SimplifyReview, SplitReview
-from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.lookup import counter_key
 from pipeline.steps.asking.dispatches import ask_all
 from pipeline.steps.asking.drafts import CUT, WITH_PLAN, planned
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.findings import Finding
     from pipeline.judge.reports.proofs import MeasuredProof
-    from pipeline.judge.reports.reduce import Reviewed
     from pipeline.judge.reports.reviews import ToAnswer
+    from pipeline.judge.reports.signal_of_report import Reviewed
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import Event
     from pipeline.steps.asking.dispatches import Answer

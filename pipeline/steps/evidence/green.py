@@ -28,11 +28,11 @@ from pipeline.testing.measure.old_tests import (
     pinned_changes,
     written_files,
 )
+from pipeline.testing.measure.outcome_words import in_short, probes_md, seen
 from pipeline.testing.measure.probes import Candidate, probes_of
 from pipeline.testing.measure.red import named_by, tried_over_stubs
 from pipeline.testing.measure.regression import Suspects, confirm
 from pipeline.testing.measure.task_evidence import GreenEvidence
-from pipeline.testing.measure.words import in_short, probes_md, seen
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

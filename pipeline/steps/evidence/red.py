@@ -14,7 +14,7 @@ from pipeline.judge.evidence.red import RedFacts, derive_new_ids, judge_red, may
 from pipeline.judge.evidence.renamed_tests import carried, moved
 from pipeline.judge.reports.fields import Evidence
 from pipeline.judge.reports.tasks import adds_tests, taken_away
-from pipeline.judge.reports.work import ReadyTests
+from pipeline.judge.reports.work_reports import ReadyTests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.drafts import planned_files
 from pipeline.steps.context import Composed

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from pipeline.matrix.engine.events import RunResumed, RunStopped
+from pipeline.matrix.engine.journal_kinds import RunResumed, RunStopped
 from pipeline.matrix.routing.state import Event
 from pipeline.run import tracker
-from pipeline.run.events import PublishIntended, PublishMoving
+from pipeline.run.journal_kinds import PublishIntended, PublishMoving
 from pipeline.run.run_ref import keep_publication
 from pipeline.steps.publication.commits import signature
 from pipeline.steps.publication.holding import hold

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.config.sources import tracker_folder
 from pipeline.judge.policy.paths import is_tracker
-from pipeline.run.events import Published, PublishIntended, PublishOnto
+from pipeline.run.journal_kinds import Published, PublishIntended, PublishOnto
 from pipeline.steps.publication.trees import above
 
 if TYPE_CHECKING:

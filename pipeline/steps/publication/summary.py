@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
-from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.progress import counted
 from pipeline.run import tracker
-from pipeline.run.events import PublishIntended
-from pipeline.run.facts import dropped_tests
 from pipeline.run.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
+from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.spending import by_phase, by_role, spent
+from pipeline.run.summary_facts import dropped_tests
+from pipeline.steps.asking.artifact_texts import suspicions_told, work_notes
 from pipeline.steps.asking.reviews import all_last_reviews
-from pipeline.steps.asking.words import suspicions_told, work_notes
 from pipeline.steps.evidence_records import BASELINE, baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.publication.follow_ups import not_testable_manifest
 from pipeline.testing.measure.baseline import limit_of, not_protected
-from pipeline.testing.measure.words import in_short, noticed_lines, survivors
+from pipeline.testing.measure.outcome_words import in_short, noticed_lines, survivors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,7 +20,7 @@ from pipeline.matrix.routing.state import Event
 from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.progress import duration
 from pipeline.run.checkout import remove_tree
-from pipeline.run.events import MeasuredTests
+from pipeline.run.journal_kinds import MeasuredTests
 from pipeline.sandbox.redaction import redacted_observation
 from pipeline.sandbox.views.copies import shown_repository
 from pipeline.testing.languages.projects.combined import find_environment, first_tree, left_out, missing_for
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.judge.evidence.observation import Observation
-    from pipeline.matrix.engine.events import JournalEvent
+    from pipeline.matrix.engine.journal_kinds import JournalEvent
     from pipeline.process import Box, Command, Completed
     from pipeline.progress import Progress
     from pipeline.repo import Repository

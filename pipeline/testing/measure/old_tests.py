@@ -26,8 +26,8 @@ from pipeline.testing.languages.table import LANGUAGES, has_part, language_of
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.composed_trees import HasRepository, both, compose, shares_file, with_other_regions
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.testing.measure.outcome_words import seen as outcome
 from pipeline.testing.measure.regression import confirm
-from pipeline.testing.measure.words import seen as outcome
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

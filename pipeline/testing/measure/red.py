@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Layout
     from pipeline.judge.evidence.red import RedFacts
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work import ReadyTests
+    from pipeline.judge.reports.work_reports import ReadyTests
     from pipeline.testing.measure.composed_trees import HasRepository
     from pipeline.testing.measure.measuring import MeasurementContext
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.judge.evidence.freeze import digest
 from pipeline.judge.evidence.red_tests import RedTests
-from pipeline.judge.reports.work import ShownCriterion
+from pipeline.judge.reports.work_reports import ShownCriterion
 
 
 class _Value(BaseModel):

@@ -25,10 +25,10 @@ from pipeline.testing.measure.composed_trees import both, shares_file, with_othe
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.testing.measure.noticing import Passing, noticing_probe
 from pipeline.testing.measure.old_tests import leave_of
+from pipeline.testing.measure.outcome_words import noticed_lines
 from pipeline.testing.measure.red import tried_over_stubs, with_own_signatures, with_stand_ins, with_stubs
 from pipeline.testing.measure.revert import Wanted, not_red
 from pipeline.testing.measure.suspicions import means_of_forgery
-from pipeline.testing.measure.words import noticed_lines
 from pipeline.testing.verification.red_green import OldForm, check_green, composed_for, measure_both, measure_red
 from pipeline.testing.verification.results import CommitCheck, Problem, Status, TestLine
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pipeline.config.model import Config
-    from pipeline.matrix.engine.events import JournalEvent
+    from pipeline.matrix.engine.journal_kinds import JournalEvent
     from pipeline.process import Box
     from pipeline.run.checkout import PrivateCheckout
     from pipeline.testing.languages.protocol import Environment

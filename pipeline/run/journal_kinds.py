@@ -1,4 +1,4 @@
-"""Defines what the journal of an issue's run says beside what every journal does (`engine.events`)."""
+"""Defines what the journal of an issue's run says beside what every journal does (`engine.journal_kinds`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.matrix.engine.events import EffectMade, JournalEvent
 from pipeline.matrix.engine.journal import Line
+from pipeline.matrix.engine.journal_kinds import EffectMade, JournalEvent
 from pipeline.progress import counted
 from pipeline.run.info import DispatchRecord, Usage, ViolationRecord
 from pipeline.safe_names import BareName, BranchName, ObjectName, Timestamp

@@ -1,4 +1,4 @@
-"""Reports of @test and @make on their work. Each is a claim; `reduce.py` gives measured facts precedence."""
+"""Reports of @test and @make on their work. Each is a claim; `signal_of_report.py` gives measured facts precedence."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from pipeline.matrix.engine import machine as engine
-from pipeline.matrix.engine.machine import TRUNK, Effect
+from pipeline.matrix.engine import protocols as engine
+from pipeline.matrix.engine.protocols import TRUNK, Effect
 from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.matrix.routing.lookup import counter_key, find_row, in_a_row, limit_of, why_unusable
 from pipeline.matrix.routing.matrix import BOUNDS

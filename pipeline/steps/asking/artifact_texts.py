@@ -16,8 +16,8 @@ from pipeline.characters import hidden_places, visible
 from pipeline.judge.evidence.written_ids import forms
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
-from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
-from pipeline.matrix.engine.events import DecisionMade
+from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
+from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.evidence_records import BASELINE, baseline_of, read_evidence
@@ -25,8 +25,8 @@ from pipeline.testing.languages import readers
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.measure.composed_trees import both
 from pipeline.testing.measure.measuring import changed_paths
+from pipeline.testing.measure.outcome_words import in_sum, noticed_lines
 from pipeline.testing.measure.suspicions import added_lines_by_side, means_of_forgery
-from pipeline.testing.measure.words import in_sum, noticed_lines
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import TestRecord
     from pipeline.judge.evidence.red_tests import RedEntry, RedTests
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work import MakeReport, ShownCriterion
+    from pipeline.judge.reports.work_reports import MakeReport, ShownCriterion
     from pipeline.steps.context import Context
     from pipeline.testing.measure.task_evidence import GreenEvidence, TaskEvidence
 

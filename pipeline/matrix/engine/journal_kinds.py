@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.safe_names import ArtifactName, BareName
 
 EVENTS: Final[dict[str, type[JournalEvent]]] = {}

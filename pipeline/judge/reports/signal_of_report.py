@@ -13,7 +13,15 @@ from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import Concern
 from pipeline.judge.reports.findings import Stage, StageFindings, apply_advice, apply_review, rerouted
 from pipeline.judge.reports.reviews import Acceptance, CheckReview, Diagnosis, SimplifyReview, SuiteJudgement
-from pipeline.judge.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests, Unbuilt
+from pipeline.judge.reports.work_reports import (
+    Blocked,
+    CannotProceed,
+    Complete,
+    Incomplete,
+    NotTestable,
+    ReadyTests,
+    Unbuilt,
+)
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.judge.reports.findings import Finding, ReviewOutcome
     from pipeline.judge.reports.proofs import Edit, MeasuredProof
-    from pipeline.judge.reports.work import BuildReport, MakeReport, WriteTestsReport
+    from pipeline.judge.reports.work_reports import BuildReport, MakeReport, WriteTestsReport
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.judge.reports.untrusted_text import one_line
-from pipeline.matrix.engine.events import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
+from pipeline.matrix.engine.journal_kinds import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
 from pipeline.matrix.routing.lookup import counter_key, limit_of
 from pipeline.matrix.routing.matrix import BOUNDS
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.outcomes import Reason
 from pipeline.reset_times import as_text
-from pipeline.run.events import DispatchFinished, DispatchWaits, Landed, Published
 from pipeline.run.gates import gate_place
+from pipeline.run.journal_kinds import DispatchFinished, DispatchWaits, Landed, Published
 from pipeline.run.spending import spent
 from pipeline.vocabulary import Loop, Role
 

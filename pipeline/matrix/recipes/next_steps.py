@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pipeline.matrix.engine.machine import TRUNK, Decision, Effect
+from pipeline.matrix.engine.protocols import TRUNK, Decision, Effect
 from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.plan import MOST_ITEMS, planned_graph, posture_of
 from pipeline.matrix.recipes.rules import input_names
