@@ -70,8 +70,7 @@ def subject(name: str, sdists: Path) -> Subject:
         return _parts("small (generated)", "")
     if name == "long":  # ten seconds and more of tests, as the projects have that people wait for
         return _parts("long (generated)", "    sum(n * n for n in range(2_000_000))\n")
-    packages = tests_module("e2e.packages")
-    case = {"inflection": packages.CAMELIZE, "parse": packages.GET, "toolz": packages.TAIL}[name]
+    case = tests_module("e2e.packages").CASES[name]
     with tempfile.TemporaryDirectory(prefix="redfirst-bench-") as place:
         sdists.mkdir(parents=True, exist_ok=True)
         tests_module("e2e.sdists").unpack(case.sdist, sdists, Path(place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from e2e.sdists import INFLECTION, Sdist
+from e2e.sdists import INFLECTION, PARSE, TOOLZ, Sdist
 from kit import SPLIT_ACCEPTED
 
 if TYPE_CHECKING:
@@ -106,3 +106,56 @@ CAMELIZE: Final = Case(
     ),
     frozenset({"test_inflection.py::test_camelize_of_nothing_is_nothing[False]"}),
 )
+
+_CONTAINS: Final = """    def __contains__(self, name):
+        return name in self.named
+"""
+_GET: Final = '''
+    def get(self, name, default=None):
+        """Return the named field, or the default."""
+        return self.named.get(name, default)
+'''
+_GET_TESTS: Final = """
+
+def test_get_reads_a_named_field():
+    r = parse.parse("{spam}", "ham")
+    assert r.get("spam") == "ham"
+
+
+def test_get_falls_back_to_the_default():
+    r = parse.Result((), {"spam": "ham"}, None)
+    assert r.get("eggs") is None
+    assert r.get("eggs", 3) == 3
+"""
+GET: Final = Case(
+    PARSE,
+    "Give Result a get method",
+    "A named field that may be missing takes a try statement to read.",
+    Edit("parse.py", _CONTAINS, _CONTAINS + _GET),
+    Edit("tests/test_result.py", "", _GET_TESTS),
+    frozenset(
+        {
+            "tests/test_result.py::test_get_reads_a_named_field",
+            "tests/test_result.py::test_get_falls_back_to_the_default",
+        }
+    ),
+    [{"path": "parse.py", "name": "Result.get", "signature": "(name, default=None)", "new": True}],
+)
+
+_TAIL_TEST: Final = """def test_tail_of_length_zero():
+    assert tail(0, [1, 2]) == []
+    assert tail(0, iter([1, 2])) == ()
+
+
+"""
+TAIL: Final = Case(
+    TOOLZ,
+    "Return nothing for a tail of length zero",
+    "tail(0, [1, 2]) returns [1, 2], for an iterator (1, 2) it returns ().",
+    Edit("toolz/itertoolz.py", "        return seq[-n:]\n", "        return seq[-n:] if n else seq[:0]\n"),
+    Edit("toolz/tests/test_itertoolz.py", "def test_drop():\n", _TAIL_TEST + "def test_drop():\n"),
+    frozenset({"toolz/tests/test_itertoolz.py::test_tail_of_length_zero"}),
+)
+
+CASES: Final = {"inflection": CAMELIZE, "parse": GET, "toolz": TAIL}
+"""Each by the name of its package; benchmarks take them all."""

@@ -29,6 +29,8 @@ class Sdist:
 
 
 INFLECTION: Final = Sdist("inflection", "0.5.1", "1a29730d366e996aaacffb2f1f1cb9593dc38e2ddd30c91250c6dde09ea9b417")
+PARSE: Final = Sdist("parse", "1.20.2", "b41d604d16503c79d81af5165155c0b20f6c8d6c559efa66b4b695c3e5a0a0ce")
+TOOLZ: Final = Sdist("toolz", "0.12.1", "ecca342664893f177a13dac0e6b41cbd8ac25a358e5f215316d43e2100224f4d")
 
 
 def fetch(sdist: Sdist, cache: Path) -> Path:
