@@ -20,7 +20,7 @@ from pipeline.agents.dispatch.request import InRun, Request
 from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.app.run_config import load_config
 from pipeline.config.layers import Flags
-from pipeline.judge.policy.permissions import Action, Grant, TestScope
+from pipeline.judge.policy.rights import Action, Grant, TestScope
 from pipeline.repo import Repository
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.info import DispatchRecord

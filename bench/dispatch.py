@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline.agents.dispatch.gate import Policy, inspect
-from pipeline.judge.policy.permissions import Action, Grant
+from pipeline.judge.policy.rights import Action, Grant
 from pipeline.judge.policy.roles import Writes
 from pipeline.process import Command
 from pipeline.repo import Entry, Repository, TreeChange

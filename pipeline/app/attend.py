@@ -95,16 +95,12 @@ def _due(run: Run | RecipeRun, gate: str, now: datetime) -> OnTimeout | None:
     began = opened(run, gate)
     if asked.timeout is None or asked.on_timeout is OnTimeout.WAIT:
         return None
-    if now < datetime.fromisoformat(began.at) + _lasting(asked.timeout):
+    if now < datetime.fromisoformat(began.at) + timedelta(**{_UNITS[asked.timeout[-1]]: int(asked.timeout[:-1])}):
         return None
     answered = run.journal.of(GateAnswered)
     again = gate == QUESTION or (bool(answered) and answered[-1].data.via == TIMEOUT.via)
     then = OnTimeout.REMIND if asked.on_timeout is OnTimeout.REJECT and again else asked.on_timeout
     return None if then is OnTimeout.REMIND and _is_told(run, gate) else then
-
-
-def _lasting(said: str) -> timedelta:
-    return timedelta(**{_UNITS[said[-1]]: int(said[:-1])})
 
 
 def _is_told(run: Run | RecipeRun, gate: str) -> bool:

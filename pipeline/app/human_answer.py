@@ -19,7 +19,7 @@ from pipeline.app import human_report
 from pipeline.characters import visible
 from pipeline.config.folders import short, state_folder
 from pipeline.errors import UserError
-from pipeline.judge.policy.permissions import without_asking
+from pipeline.judge.policy.rights import without_asking
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.activity_file import read_now

@@ -91,7 +91,7 @@ def starts(
     found += [_local(server, by=able if api is None else None, model=model, api=api) for server in servers]
     if api is not None and services(environ):
         found.append(_api(api, environ, model))
-    return (*found, _human())
+    return (*found, _PERSON)
 
 
 def start_called(
@@ -229,13 +229,12 @@ def _api(version: str | None, environ: Mapping[str, str], model: str | None) -> 
     )
 
 
-def _human() -> Start:
-    return Start(
-        HUMAN,
-        "a person",
-        (Line('backend = "human"', "you do the work at a desk, and hand it in: redfirst hand-in"),),
-        (Line(""), Line("[agents.simplify]"), Line('backend = "off"', "advice that a run does without")),
-    )
+_PERSON: Final = Start(
+    HUMAN,
+    "a person",
+    (Line('backend = "human"', "you do the work at a desk, and hand it in: redfirst hand-in"),),
+    (Line(""), Line("[agents.simplify]"), Line('backend = "off"', "advice that a run does without")),
+)
 
 
 def _command(argv: Sequence[str]) -> Start:

@@ -6,14 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.agents.backends.discovery import (
-    Found,
-    api_version,
-    find_agents,
-    find_servers,
-    services,
-    with_versions,
-)
+from pipeline.agents.backends.discovery import Found, api_version, find_agents, find_servers, services, with_versions
 from pipeline.app.doctor_document import AgentLine, LoginLine
 from pipeline.app.init_config import starts
 from pipeline.characters import visible

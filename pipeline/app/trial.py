@@ -19,7 +19,7 @@ from pipeline.app.run_config import RunOptions, load_config
 from pipeline.app.verification_ports import lent_context
 from pipeline.config.load import without_effect
 from pipeline.errors import UserError
-from pipeline.judge.policy.permissions import Action, Writes
+from pipeline.judge.policy.rights import Action, Writes
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import FileChange, path_problem
 from pipeline.judge.reports.taskfile import parse_task_md

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.policy.permissions import Action
+from pipeline.judge.policy.rights import Action
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.fields import FileChange, Symbol
 from pipeline.judge.reports.signal_of_report import ImplementFacts
@@ -24,7 +24,7 @@ from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.run.drafts import task_file, write_draft
 from pipeline.steps import write_tests
 from pipeline.steps.asking import criteria
-from pipeline.steps.asking.artifact_texts import baseline_md
+from pipeline.steps.asking.artifacts import baseline_md
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green, unstable
@@ -42,7 +42,7 @@ from pipeline.vocabulary import Loop, Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.judge.policy.permissions import TestScope
+    from pipeline.judge.policy.rights import TestScope
     from pipeline.judge.reports.decode import Malformed
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.tasks import Task

@@ -21,17 +21,10 @@ from pipeline.repo import PLAIN, Entry, TreeChange
 from pipeline.repo.settings import paths_git_uses
 from pipeline.run.files import to_json
 from pipeline.steps import own_steps
-from pipeline.steps.asking.artifact_texts import evidence_md, suspicions_md, work_notes_md
+from pipeline.steps.asking.artifacts import evidence_md, suspicions_md, work_notes_md
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
-from pipeline.steps.asking.reviews import (
-    Review,
-    ask_reviewers,
-    last_review,
-    reports_of,
-    review_artifacts,
-    summarise,
-)
+from pipeline.steps.asking.reviews import Review, ask_reviewers, last_review, reports_of, review_artifacts, summarise
 from pipeline.steps.evidence.green import probe_artifacts
 from pipeline.steps.evidence_records import baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.judgements import already_name

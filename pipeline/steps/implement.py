@@ -12,14 +12,7 @@ from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
 from pipeline.matrix.routing.state import Event
-from pipeline.steps.asking.artifact_texts import (
-    claim_of,
-    counted_cases,
-    functions_of,
-    handed_on,
-    notes_of_tests,
-    red_md,
-)
+from pipeline.steps.asking.artifacts import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable

@@ -29,7 +29,7 @@ from pipeline.vocabulary import Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.judge.policy.permissions import TestScope
+    from pipeline.judge.policy.rights import TestScope
     from pipeline.matrix.recipes.model import Step
     from pipeline.matrix.recipes.templates import Reference
     from pipeline.steps.asking.dispatches import Answer

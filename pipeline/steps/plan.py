@@ -20,7 +20,7 @@ from pipeline.run.drafts import PLAN, redraft, task_file
 from pipeline.run.info import PREVIOUS_PATCH
 from pipeline.run.plans import BOTH
 from pipeline.steps.asking import questions
-from pipeline.steps.asking.artifact_texts import baseline_md
+from pipeline.steps.asking.artifacts import baseline_md
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.drafts import (
     accepted,

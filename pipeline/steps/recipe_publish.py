@@ -336,7 +336,7 @@ def _read(value: JsonValue, label: str, where: str) -> list[tuple[object, Item]]
         return None
     # what its proof refutes is no finding any more; it stays in the payload
     held = (one for one in findings if one.measured is None or one.measured.found != "refuted")
-    return [(_key(one), _of_finding(one, label, where)) for one in held]
+    return [(_key(one), _item((label,), one.claim, [*_severity(one.severity), *_finding(one)], where)) for one in held]
 
 
 def _key(finding: QuotedFinding) -> object:
@@ -348,10 +348,6 @@ def _key(finding: QuotedFinding) -> object:
 def _of_issue(one: ProposedIssue, where: str) -> Item:
     parts = [block(one.body), *_severity(one.severity), *("\n\n".join(_finding(each)) for each in one.evidence)]
     return _item(one.labels, one.title, parts, where)
-
-
-def _of_finding(one: QuotedFinding, label: str, where: str) -> Item:
-    return _item((label,), one.claim, [*_severity(one.severity), *_finding(one)], where)
 
 
 def _item(labels: Sequence[str], title: str, parts: Sequence[str], where: str) -> Item:

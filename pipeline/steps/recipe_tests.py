@@ -17,7 +17,7 @@ from pipeline.judge.evidence.compare import expectations, failing, judge_green, 
 from pipeline.judge.evidence.freeze import canonical
 from pipeline.judge.evidence.observation import PASSING, Observation, RunState
 from pipeline.judge.evidence.quarantine import standing
-from pipeline.judge.policy.permissions import TestScope
+from pipeline.judge.policy.rights import TestScope
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import Findings, MeasuredTest, TestEvidence
 from pipeline.judge.reports.untrusted_text import fenced, one_line

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.evidence.compare import judge_green
 from pipeline.judge.evidence.red import may_change
-from pipeline.judge.policy.permissions import Action, Grant
+from pipeline.judge.policy.rights import Action, Grant
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.signal_of_report import SeamFacts, StubFacts
@@ -19,7 +19,7 @@ from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
 from pipeline.matrix.routing.state import Event
 from pipeline.run.files import to_json
-from pipeline.steps.asking.artifact_texts import came_back_tree, claim_of, handed_on
+from pipeline.steps.asking.artifacts import came_back_tree, claim_of, handed_on
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.evidence_records import baseline_of, kept_tests, read_evidence

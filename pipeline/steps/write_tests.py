@@ -15,19 +15,12 @@ from pipeline.judge.reports.work_reports import Blocked, NotTestable, ReadyTests
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
 from pipeline.steps.asking import criteria
-from pipeline.steps.asking.artifact_texts import baseline_md, handed_on
+from pipeline.steps.asking.artifacts import baseline_md, handed_on
 from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
 from pipeline.steps.asking.proofs import proof_of_task, proved_by, report_of
-from pipeline.steps.evidence.red import (
-    MeasuredRed,
-    measure_added,
-    measure_red,
-    passes_already,
-    tests_start,
-    wrong_ids,
-)
+from pipeline.steps.evidence.red import MeasuredRed, measure_added, measure_red, passes_already, tests_start, wrong_ids
 from pipeline.steps.evidence_records import baseline_of, write_evidence
 from pipeline.testing.measure.composed_trees import compose, shares_file
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
@@ -38,7 +31,7 @@ from pipeline.testing.measure.task_evidence import TaskEvidence
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
-    from pipeline.judge.policy.permissions import TestScope
+    from pipeline.judge.policy.rights import TestScope
     from pipeline.judge.reports.findings import Finding
     from pipeline.judge.reports.proofs import ProvingTest
     from pipeline.judge.reports.tasks import Task

@@ -9,7 +9,7 @@ from attacks.host import FILES
 from attacks.world import MAKE_GRANTS, TESTS
 
 from pipeline.agents.dispatch.roles import load_roles
-from pipeline.judge.policy.permissions import judge_path
+from pipeline.judge.policy.rights import judge_path
 
 
 @pytest.mark.parametrize("case", cases(Layer.FILE_TOOL), ids=lambda case: case.id)

@@ -28,8 +28,8 @@ from markdown_it import MarkdownIt
 
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.characters import HIDDEN
-from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant
-from pipeline.judge.policy.permissions import judge as judge_change
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant
+from pipeline.judge.policy.rights import judge as judge_change
 from pipeline.judge.policy.roles import Network, Writes
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import SplitReport

@@ -19,7 +19,7 @@ from pipeline.agents.dispatch.dispatcher import Dispatcher
 from pipeline.agents.dispatch.request import InRun, Request
 from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.config.model import Config
-from pipeline.judge.policy.permissions import Action, Grant, TestScope
+from pipeline.judge.policy.rights import Action, Grant, TestScope
 from pipeline.programs import locate
 from pipeline.repo import Entry, TreeChange
 from pipeline.run.checkout import PrivateCheckout

@@ -19,7 +19,7 @@ from pipeline.agents.dispatch.model_tools import Workbench
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.config.providers import Api, Provider
-from pipeline.judge.policy.permissions import Action, Grant, TestScope
+from pipeline.judge.policy.rights import Action, Grant, TestScope
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from model_service.script import Conversation
 
     from pipeline.agents.backends.protocol import AgentResult
-    from pipeline.judge.policy.permissions import Change
+    from pipeline.judge.policy.rights import Change
     from pipeline.process import Box
 
 SECRET = "the-real-credential-0123456789"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from model_service.script import Conversation
 
     from pipeline.agents.backends.protocol import AgentResult
-    from pipeline.judge.policy.permissions import ChangeKind
+    from pipeline.judge.policy.rights import ChangeKind
     from pipeline.sandbox.boxes.box import ProvableBox
 
 SECRET = "sk-the-real-credential/0123456789"

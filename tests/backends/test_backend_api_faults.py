@@ -39,7 +39,7 @@ from pipeline.agents.backends.protocol import Ended, Fault
 from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.agents.gateway.spending import Allowance
 from pipeline.errors import UserError
-from pipeline.judge.policy.permissions import Action, Grant
+from pipeline.judge.policy.rights import Action, Grant
 from pipeline.process import BoxError, Completed
 from pipeline.vocabulary import Role
 

@@ -17,7 +17,7 @@ from dispatch.one_view import open_view
 
 from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended
-from pipeline.judge.policy.permissions import ChangeKind
+from pipeline.judge.policy.rights import ChangeKind
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox

@@ -16,7 +16,7 @@ from dispatch.one_view import open_view
 from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.desk import Desk, desk_around, desks_of
 from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Session
-from pipeline.judge.policy.permissions import ChangeKind
+from pipeline.judge.policy.rights import ChangeKind
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import Task

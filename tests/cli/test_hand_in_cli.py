@@ -28,7 +28,7 @@ from pipeline.agents.dispatch.gate import Policy
 from pipeline.app.report_form import ReportForm
 from pipeline.config.folders import state_folder
 from pipeline.judge.evidence.observation import Ended
-from pipeline.judge.policy.permissions import Action, Grant, TestScope, Writes
+from pipeline.judge.policy.rights import Action, Grant, TestScope, Writes
 from pipeline.judge.reports.reviews import ToAnswer
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import Task

@@ -14,7 +14,7 @@ from dispatch.pooled import Place, check, sh, state, use
 from runs.real import alone, git
 
 from pipeline.errors import UserError
-from pipeline.judge.policy.permissions import ChangeKind
+from pipeline.judge.policy.rights import ChangeKind
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.views.copies import Copies

@@ -9,7 +9,7 @@ import pytest
 from dispatch.one_view import open_view
 
 from pipeline.agents.dispatch.gate import GateResult, Policy, inspect
-from pipeline.judge.policy.permissions import Action, Grant, TestScope
+from pipeline.judge.policy.rights import Action, Grant, TestScope
 from pipeline.judge.policy.roles import Writes
 from pipeline.repo import Repository
 

@@ -8,7 +8,7 @@ import pytest
 from dispatch.one_view import open_view
 
 from pipeline.agents.dispatch.gate import AdmittedChange, GateResult, Policy, inspect
-from pipeline.judge.policy.permissions import Action, ChangeKind, Grant, TestScope
+from pipeline.judge.policy.rights import Action, ChangeKind, Grant, TestScope
 from pipeline.judge.policy.roles import Writes
 from pipeline.sandbox.views.view import ShadowView
 

@@ -11,15 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.agents.dispatch.prompt import (
-    DispatchDocument,
-    WriteGrant,
-    build_prompt,
-    parse_template,
-    request_part,
-)
+from pipeline.agents.dispatch.prompt import DispatchDocument, WriteGrant, build_prompt, parse_template, request_part
 from pipeline.agents.dispatch.roles import data_folder, load_roles, load_templates
-from pipeline.judge.policy.permissions import Action
+from pipeline.judge.policy.rights import Action
 from pipeline.judge.policy.roles import ContractError, Writes
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.kinds import KINDS, report_schema

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from dispatch.one_view import open_view
 
-from pipeline.judge.policy.permissions import ChangeKind
+from pipeline.judge.policy.rights import ChangeKind
 from pipeline.sandbox.views.manifest import Limits
 
 if TYPE_CHECKING:

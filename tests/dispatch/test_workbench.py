@@ -15,7 +15,7 @@ from languages.direct import environment, write
 
 from pipeline.agents.dispatch.model_tools import Workbench
 from pipeline.agents.dispatch.roles import load_roles
-from pipeline.judge.policy.permissions import Action, Grant, TestScope
+from pipeline.judge.policy.rights import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox

@@ -13,7 +13,7 @@ from dispatch.one_view import open_view
 from pipeline.agents.dispatch.gate import Policy, inspect
 from pipeline.agents.dispatch.model_tools import Workbench
 from pipeline.agents.dispatch.roles import load_roles
-from pipeline.judge.policy.permissions import Action, Grant, TestScope
+from pipeline.judge.policy.rights import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.views.overlay import OverlayView, overlay_works

@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.lanes import Played, finding, play
 from e2e.test_rust_issue import GREET, make
-from e2e.test_stub_first import (
-    BYE,
-    CART,
-    OLD,
-    ON,
-    PYTHON,
-    RUST,
-    STUB,
-    SYMBOL,
-    TEST,
-    rust,
-    script_of,
-)
+from e2e.test_stub_first import BYE, CART, OLD, ON, PYTHON, RUST, STUB, SYMBOL, TEST, rust, script_of
 from kit import RESULT_ACCEPTED, RESULT_SIMPLE, make_project
 from languages.crates import needs_cargo
 

@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.lanes import Played, finding, go_on, play, review, split_into
-from kit import (
-    HONEST,
-    PLAN,
-    PLAN_ACCEPTED,
-    PLAN_SIMPLE,
-    SPLIT,
-    TASK,
-    make_project,
-)
+from kit import HONEST, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, TASK, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,17 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.lanes import (
-    Played,
-    diagnoses,
-    finding,
-    makes,
-    module_task,
-    plan_for,
-    play,
-    split_into,
-    writes,
-)
+from e2e.lanes import Played, diagnoses, finding, makes, module_task, plan_for, play, split_into, writes
 from kit import BARE_PYTEST, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, RESULT_ACCEPTED, SPLIT_ACCEPTED, make_project
 
 if TYPE_CHECKING:

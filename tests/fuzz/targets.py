@@ -19,7 +19,7 @@ from fuzz.rust_soup import edit
 
 from pipeline.judge.policy.commands import judge_command
 from pipeline.judge.policy.paths import collision_key, malformed, protected
-from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import ContractError, Writes, parse_role
 from pipeline.judge.reports.decode import Malformed, Missing, decode_object
 from pipeline.judge.reports.kinds import KINDS

@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from gateway.answers import (
-    ANTHROPIC,
-    ANTHROPIC_TOOK,
-    ANTHROPIC_WHOLE,
-    CHAT,
-    CHAT_SILENT,
-    DIALECTS,
-)
+from gateway.answers import ANTHROPIC, ANTHROPIC_TOOK, ANTHROPIC_WHOLE, CHAT, CHAT_SILENT, DIALECTS
 from gateway.box import SECRET, Box, box, provider
 from gateway.upstream import Answer, upstream
 

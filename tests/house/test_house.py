@@ -25,11 +25,11 @@ PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16230,
     "pipeline/app": 9480,
-    "pipeline/steps": 7240,
-    "pipeline/faces": 6840,
+    "pipeline/steps": 7230,
+    "pipeline/faces": 6820,
     "pipeline/agents": 6750,
     "pipeline/judge": 5400,
-    "pipeline/matrix": 4620,
+    "pipeline/matrix": 4610,
     "pipeline/sandbox": 3800,
     "pipeline/run": 3110,
     "pipeline/config": 1580,
@@ -39,11 +39,11 @@ CEILINGS: Final = {
     "pipeline/queue": 860,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_700
+IN_ALL: Final = 69_680
 MODULES: Final = 526
 IMPORTS: Final = 11.75
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 675
+PARTICIPLES: Final = 673
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {

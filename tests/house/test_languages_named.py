@@ -23,7 +23,7 @@ OURS = re.compile(r"\w+\.py|/run/redfirst/\w+\.py")
 
 EXCEPTIONS = {
     "judge/policy/control_files.py": "what controls a project, for tools of every kind; most are no language of ours",
-    "judge/policy/permissions.py": "patterns for who gives none, as records of runs have them",
+    "judge/policy/rights.py": "patterns for who gives none, as records of runs have them",
     "judge/evidence/observation.py": "a layout in the records of earlier runs has these defaults",
     "agents/backends/discovery.py": "how a product that is a package of npm is found",
     "agents/backends/codex.py": "the product's own package",

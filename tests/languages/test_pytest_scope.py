@@ -8,7 +8,7 @@ import pytest
 from languages.direct import TOOLCHAIN, files_of, measure, write
 
 from pipeline.judge.evidence.observation import RunState
-from pipeline.judge.policy.permissions import Change, ChangeKind, judge
+from pipeline.judge.policy.rights import Change, ChangeKind, judge
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.reports.fields import Action, FileChange
 from pipeline.judge.reports.tasks import Task

@@ -12,16 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from model_service.asked import Reply, Speaker, Stop
-from model_service.script import (
-    Answering,
-    Empties,
-    Huge,
-    Refuses,
-    Reports,
-    Says,
-    Truncates,
-    Uses,
-)
+from model_service.script import Answering, Empties, Huge, Refuses, Reports, Says, Truncates, Uses
 from model_service.structured import example, report_of
 from model_service.tools import ScriptError, calls_of
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import is_tracker, protected
-from pipeline.judge.policy.permissions import (
+from pipeline.judge.policy.rights import (
     Action,
     Change,
     ChangeKind,
@@ -25,7 +25,7 @@ from pipeline.judge.policy.roles import Writes
 from pipeline.matrix.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
-    from pipeline.judge.policy.permissions import Ruling
+    from pipeline.judge.policy.rights import Ruling
 
 TESTS = TestScope(folders=("tests",), code=frozenset({"src/app.py"}))
 

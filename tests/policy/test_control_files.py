@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.judge.policy.control_files import is_control
-from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import Writes
 
 CONTROL = (

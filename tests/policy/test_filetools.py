@@ -9,21 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.agents.dispatch.roles import load_roles
-from pipeline.judge.policy.permissions import (
-    Action,
-    Change,
-    ChangeKind,
-    Grant,
-    TestScope,
-    judge,
-    judge_deletion,
-    judge_path,
-)
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge, judge_deletion, judge_path
 from pipeline.testing.languages.rust.test_regions import region_fault
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
-    from pipeline.judge.policy.permissions import Ruling
+    from pipeline.judge.policy.rights import Ruling
 
 ROLES = load_roles()
 APP = Grant("src/app.py", Action.MODIFY)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import collision_key, malformed, protected, scratch_pattern
-from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import Writes
 
 if TYPE_CHECKING:
-    from pipeline.judge.policy.permissions import Ruling
+    from pipeline.judge.policy.rights import Ruling
 
 ADDED, MODIFIED, DELETED = ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED
 APP = Grant("src/app.py", Action.MODIFY)

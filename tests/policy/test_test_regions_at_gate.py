@@ -10,7 +10,7 @@ from dispatch.one_view import open_view
 from policy.region_cases import BASE, NEW, with_line
 
 from pipeline.agents.dispatch.gate import GateResult, Policy, inspect
-from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import Writes
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.testing.languages.rust.test_regions import only_test_regions

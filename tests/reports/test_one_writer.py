@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.judge.policy.permissions import Change, ChangeKind, TestScope, judge
+from pipeline.judge.policy.rights import Change, ChangeKind, TestScope, judge
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.signal_of_report import ImplementFacts

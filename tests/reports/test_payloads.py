@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.kinds import Answered, Questions, Unsure
 from pipeline.judge.reports.parse import parse_report
-from pipeline.judge.reports.payloads import (
-    MOST,
-    NAMED,
-    form_of,
-    read_payload,
-    schema_faults,
-    with_checked_quotes,
-)
+from pipeline.judge.reports.payloads import MOST, NAMED, form_of, read_payload, schema_faults, with_checked_quotes
 from pipeline.matrix.recipes.model import SCHEMAS
 from pipeline.vocabulary import Role
 

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.matrix.routing.simulation import (
-    SignalsError,
-    Walk,
-    entries_of,
-    simulate,
-    walk_text,
-    walk_value,
-)
+from pipeline.matrix.routing.simulation import SignalsError, Walk, entries_of, simulate, walk_text, walk_value
 from pipeline.matrix.routing.state import Settings
 from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Signal, Step

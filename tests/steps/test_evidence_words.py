@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pipeline.judge.evidence.red_classes import RedClass
 from pipeline.judge.evidence.red_tests import RedEntry, RedTests
-from pipeline.judge.policy.permissions import Action
+from pipeline.judge.policy.rights import Action
 from pipeline.judge.reports.fields import FileChange, OldTest
 from pipeline.judge.reports.tasks import Task
-from pipeline.steps.asking.artifact_texts import counted_cases, evidence_md
+from pipeline.steps.asking.artifacts import counted_cases, evidence_md
 from pipeline.testing.measure.task_evidence import TaskEvidence
 
 TASK = Task(

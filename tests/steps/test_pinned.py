@@ -9,7 +9,7 @@ from runs.real import alone
 from steps.ground import CARGO, PYTEST, Ground, ground
 
 from pipeline.judge.policy.paths import lies_among_tests
-from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import Writes
 from pipeline.testing.measure.old_tests import PinnedChanges, pinned_changes
 

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.judge.evidence.named_tests import path_of
 from pipeline.judge.evidence.observation import Layout, Observation, RunState, TestRecord
-from pipeline.judge.policy.permissions import Action, Grant
+from pipeline.judge.policy.rights import Action, Grant
 from pipeline.judge.reports.fields import FileChange, OldTest
 from pipeline.judge.reports.tasks import Task
 from pipeline.steps.asking.grants import scope_of, suite_grants

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import finding, go_on, play
-from kit import (
-    ALL_WELL,
-    ISSUE,
-    PLAN_ACCEPTED,
-    PLAN_SIMPLE,
-    README,
-    RESULT_ACCEPTED,
-    RESULT_SIMPLE,
-    SPLIT_ACCEPTED,
-)
+from kit import ALL_WELL, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, RESULT_ACCEPTED, RESULT_SIMPLE, SPLIT_ACCEPTED
 from workflows.test_quick import OLD, asked, planned, summed, sums, worked
 from workflows.test_several_files import BUILT_IN, wrong
 

@@ -23,7 +23,7 @@ from pipeline.agents.backends.layout import copy_back, copy_out, digest, manifes
 from pipeline.agents.backends.protocol import AgentResult, Ended, Usage
 from pipeline.characters import visible
 from pipeline.config.folders import short
-from pipeline.judge.policy.permissions import without_asking
+from pipeline.judge.policy.rights import without_asking
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.report_templates import blanks
 from pipeline.judge.reports.taskfile import parse_task_md

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.agents.dispatch import caches
 from pipeline.agents.dispatch.gate import GateResult, Policy, inspect
 from pipeline.judge.policy.paths import TRACKER
-from pipeline.judge.policy.permissions import Grant, TestScope, Writes
+from pipeline.judge.policy.rights import Grant, TestScope, Writes
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.process import Mount
 from pipeline.repo import Repository

@@ -31,7 +31,7 @@ from pipeline.agents.gateway.providers import gateway_of
 from pipeline.agents.gateway.spending import GatewayUse
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
-from pipeline.judge.policy.permissions import Writes
+from pipeline.judge.policy.rights import Writes
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.process import Mount
 from pipeline.repo.settings import paths_git_uses

@@ -18,16 +18,7 @@ from unicodedata import category
 
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import TRACKER, protected, scratch_pattern
-from pipeline.judge.policy.permissions import (
-    Action,
-    Change,
-    ChangeKind,
-    Grant,
-    TestScope,
-    Writes,
-    effective_writes,
-    judge,
-)
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, Writes, effective_writes, judge
 from pipeline.sandbox.views.manifest import EntryKind
 from pipeline.testing.languages import names, readers
 from pipeline.testing.languages.table import has_part
@@ -35,7 +26,7 @@ from pipeline.testing.languages.table import has_part
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pipeline.judge.policy.permissions import Covering, Ruling
+    from pipeline.judge.policy.rights import Covering, Ruling
     from pipeline.sandbox.views.view import Survey, View
 
 

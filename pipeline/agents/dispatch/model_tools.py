@@ -24,7 +24,7 @@ from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.judge.policy.commands import judge_command, judge_selectors
 from pipeline.judge.policy.paths import TRACKER, malformed
-from pipeline.judge.policy.permissions import judge_deletion, judge_path
+from pipeline.judge.policy.rights import judge_deletion, judge_path
 from pipeline.process import Command, Mount
 from pipeline.programs import locate
 from pipeline.sandbox.views.manifest import Limits
@@ -37,7 +37,7 @@ from pipeline.trees import NotRegularError, read_regular
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from pipeline.judge.policy.permissions import Covering, Grant, TestScope
+    from pipeline.judge.policy.rights import Covering, Grant, TestScope
     from pipeline.judge.policy.roles import RoleSpec
     from pipeline.process import Box, Completed
     from pipeline.programs import Program

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from pipeline.judge.policy.paths import folders_above
-from pipeline.judge.policy.permissions import Action, Writes
+from pipeline.judge.policy.rights import Action, Writes
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_contract
 from pipeline.judge.reports.fields import RelPath
 from pipeline.judge.reports.kinds import KINDS, report_schema

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from pipeline.judge.policy.permissions import Grant, TestScope
+    from pipeline.judge.policy.rights import Grant, TestScope
     from pipeline.judge.reports.decode import Malformed
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.reviews import ToAnswer

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.agents.backends.protocol import Ended, Fault
 from pipeline.characters import visible
-from pipeline.judge.policy.permissions import ChangeKind
+from pipeline.judge.policy.rights import ChangeKind
 from pipeline.judge.reports.decode import Malformed, Missing
 from pipeline.judge.reports.parse import extract_report, read_report
 from pipeline.repo import Entry, TreeChange

@@ -24,7 +24,7 @@ from pipeline.faces.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.faces.cli.text import print_result, print_text, say
 from pipeline.judge.policy.commands import judge_argv
 from pipeline.judge.policy.paths import protected, scratch_pattern
-from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_role
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.outcomes import Reason
@@ -33,10 +33,7 @@ from pipeline.run.tracker import named_in
 from pipeline.terminal import print_json, visible_lines
 from pipeline.testing.languages.readers import region_fault
 from pipeline.testing.languages.table import has_part, listed_commands
-from pipeline.vocabulary import (
-    Question,
-    Role,
-)
+from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,5 +1,5 @@
 """Who may change what, and which commands may an agent run?
 
-Pure rules about paths, roles and texts; they know no language, no run and no disk. Start with `permissions.py`: its
+Pure rules about paths, roles and texts; they know no language, no run and no disk. Start with `rights.py`: its
 `judge` decides on one change. Then read `roles.py` and `commands.py`.
 """

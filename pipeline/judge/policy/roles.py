@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Writes(StrEnum):
-    """The set of paths that a role may change; `policy.permissions` gives each its meaning."""
+    """The set of paths that a role may change; `policy.rights` gives each its meaning."""
 
     NOTHING = "nothing"
     TESTS = "tests"

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from pipeline.characters import HIDDEN
 from pipeline.judge.policy.paths import protected
-from pipeline.judge.policy.permissions import Action
+from pipeline.judge.policy.rights import Action
 
 _LONGEST_PATH: Final = 1024
 _BREAKS: Final = frozenset({"Cc", "Zl", "Zp"})

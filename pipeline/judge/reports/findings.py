@@ -214,7 +214,7 @@ def apply_review(
     must_fix = tuple(finding for finding in after.open if finding.severity.rank <= least.rank)
     new = tuple(id_ for id_ in findings if id_ not in before)
     signal = _signal(report.verdict, after, must_fix, least, notes)
-    moved = any(_moved(before[id_], findings[id_]) for id_ in before)
+    moved = any((a.status, a.severity) != (findings[i].status, findings[i].severity) for i, a in before.items())
     raised_bar = any(finding.id in new for finding in must_fix)
     settled = not moved and not raised_bar and not any(finding.is_proved for finding in must_fix)
     if signal is not Signal.ACCEPTABLE and review_number > 1 and settled:
@@ -358,10 +358,6 @@ def _on_record(report: CheckReview | SuiteJudgement, ledger: StageFindings, sign
     prior = report.prior if isinstance(report, CheckReview) else ()
     held = {answer.id for answer in prior if answer.status == Status.OPEN} | {one.id for one in ledger.blockers}
     return tuple(finding.id for finding in ledger.open if finding.id in held)
-
-
-def _moved(before: Finding, after: Finding) -> bool:
-    return before.status is not after.status or before.severity is not after.severity
 
 
 def _outranks(severity: Severity) -> bool:

@@ -172,7 +172,7 @@ def _iter_faults(value: object, schema: Mapping[str, Any], at: str) -> Iterator[
             yield from min(tries, key=len)
             return
     if (types := schema.get("type")) is not None:
-        wanted = [str(one) for one in _listed(types)]
+        wanted = [str(one) for one in (cast("list[object]", types) if isinstance(types, list) else [types])]
         if not any(_is(value, one) for one in wanted):
             yield at, f"accepted: {' or '.join(wanted)}; this is {_name(value)}"
             return
@@ -224,10 +224,6 @@ def _is(value: object, type_: str) -> bool:
 
 def _name(value: object) -> str:
     return next(name for name in _TYPES if _is(value, name))
-
-
-def _listed(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
 def with_checked_quotes(value: JsonValue, content_of: Callable[[str], str | None]) -> tuple[JsonValue, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pipeline.judge.reports.decode import JsonObject, pointer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -76,7 +76,7 @@ def _fault_text(fault: ErrorDetails, place: tuple[str | int, ...], document: Jso
             return "this key is required"
         case "extra_forbidden" | "model_type" as sort:
             is_unknown = sort == "extra_forbidden"
-            keys = _words(keys_at(place[:-1] if is_unknown else place, document, schema))
+            keys = ", ".join(keys_at(place[:-1] if is_unknown else place, document, schema)) or "none"
             told = "unknown key" if is_unknown else f"found {_echo(fault['input'])}, accepted is an object"
             return f"{told}, accepted keys are {keys}"
         case "union_tag_not_found":
@@ -104,10 +104,6 @@ def _fault_text(fault: ErrorDetails, place: tuple[str | int, ...], document: Jso
 def _echo(value: object) -> str:
     text = json.dumps(value, default=str)
     return text if len(text) <= _LONGEST_ECHO else text[:_LONGEST_ECHO] + "..."
-
-
-def _words(words: Iterable[str]) -> str:
-    return ", ".join(words) or "none"
 
 
 def keys_at(place: Sequence[str | int], document: JsonObject, schema: dict[str, Any]) -> list[str]:

@@ -68,7 +68,7 @@ class _Fence:
 
     def is_left_by(self, line: str) -> bool:
         # The list item that may hold the fence ends here, and the fence with it.
-        return bool(line.strip()) and _column(line) < self.column
+        return bool(line.strip()) and len(line[: len(line) - len(line.lstrip())].expandtabs(4)) < self.column
 
 
 def block(text: str) -> str:
@@ -98,10 +98,6 @@ def fenced(text: str, language: str = "") -> str:
     ticks = max((len(run) for run in re.findall(r"`+", body)), default=0)
     mark = "`" * max(3, ticks + 1)
     return f"{mark}{language}\n{body}\n{mark}"
-
-
-def _column(line: str) -> int:
-    return len(line[: len(line) - len(line.lstrip())].expandtabs(4))
 
 
 def _prose(line: str, above: str) -> str:

@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
 from pipeline.judge.policy.paths import collision_key
-from pipeline.judge.policy.permissions import Change, ChangeKind
+from pipeline.judge.policy.rights import Change, ChangeKind
 from pipeline.trees import opened, opened_regular
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pipeline.judge.policy.permissions import Change
+    from pipeline.judge.policy.rights import Change
     from pipeline.sandbox.views.manifest import Entry, Manifest
     from pipeline.sandbox.views.shadow import Shadow
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.judge.evidence.named_tests import path_of
-from pipeline.judge.policy.permissions import Action, Grant, TestScope, lies_in
+from pipeline.judge.policy.rights import Action, Grant, TestScope, lies_in
 from pipeline.steps.evidence_records import baseline_of
 from pipeline.testing.languages.table import LANGUAGES
 from pipeline.testing.measure.composed_trees import shares_file

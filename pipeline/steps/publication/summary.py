@@ -14,7 +14,7 @@ from pipeline.run.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
 from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.spending import by_phase, by_role, spent
 from pipeline.run.summary_facts import dropped_tests
-from pipeline.steps.asking.artifact_texts import suspicions_told, work_notes
+from pipeline.steps.asking.artifacts import suspicions_told, work_notes
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.evidence_records import BASELINE, baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.publication.follow_ups import not_testable_manifest

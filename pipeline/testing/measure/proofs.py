@@ -16,7 +16,7 @@ from pipeline.judge.evidence.red import judge_red
 from pipeline.judge.evidence.red_classes import PASSED, Context
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import canonical, is_tracker, protected
-from pipeline.judge.policy.permissions import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.judge.reports.proofs import MeasuredProof
 from pipeline.progress import counted
 from pipeline.repo import PLAIN, Entry, TreeChange
