@@ -49,7 +49,10 @@ def check_folder(folder: Path) -> None:
     if stat.S_ISLNK(mode):
         raise invalid(f"{folder.name} is a symbolic link. The tracker must be a real folder of the repository.")
     if not stat.S_ISDIR(mode):
-        raise invalid(f"{folder.name} is a file. The tracker is a folder with one file per issue; rename this file.")
+        raise invalid(
+            f"{folder.name} is a file. The tracker is a folder with one file per issue: rename this file, or keep the "
+            "issues in another folder."
+        )
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
 from pipeline.config.load import load, not_configured, require_agents
 from pipeline.config.model import BoxMode
-from pipeline.config.sources import tracker_folder
+from pipeline.config.sources import ANOTHER_FOLDER, tracker_folder
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate
@@ -422,7 +422,7 @@ def _tracker(repository: Repository) -> Check:
         if error.kind is ErrorKind.TRACKER_MISSING:
             message = f"there is no folder {folder.name}/ yet: the first issue makes it"
             return _warned("tracker", message, "redfirst issue new --title TITLE")
-        advice = f"git mv {shlex.quote(folder.name)} NAME" if folder.is_file() else "redfirst issue lint"
+        advice = ANOTHER_FOLDER if folder.is_file() else "redfirst issue lint"
         return Check(id="tracker", status="fail", message=f"{folder.name}: {error.message}", advice=advice)
     issues = tracker.issues()
     try:

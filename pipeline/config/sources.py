@@ -121,6 +121,10 @@ def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> 
     return found[0] if found else None
 
 
+ANOTHER_FOLDER: Final = "redfirst config set tracker.folder issues"
+"""What helps where a file of the project has the name of the tracker."""
+
+
 def tracker_folder(
     worktree: Path, at_start: Callable[[str], bytes | None] = lambda _: None, *, or_refuse: bool = False
 ) -> str:

@@ -34,7 +34,7 @@ def test_what_twelve_tests_say_with_other_values_stands_there_once_with_each_id(
     alike = {name: red(name, f"assert 'the long text {n * 7}' == 'the lon...") for n, name in enumerate(names)}
     other = {"t.py::test_no": red("t.py::test_no", "no attribute 'x'", RedClass.MISSING_BEHAVIOR)}
     assert words({**alike, **other}) == [
-        f"- 12 tests fail alike: {', '.join(names)}: ASSERTION_MISMATCH, such as {alike[names[0]].message}",
+        f"- 12 tests fail alike: {', '.join(names)}: wrong result or exception, such as {alike[names[0]].message}",
         "- t.py::test_no: MISSING_BEHAVIOR: no attribute 'x'",
     ]
 
@@ -47,7 +47,7 @@ def test_two_tests_and_what_is_not_alike_keep_their_own_lines() -> None:
 
 def test_cases_of_one_function_are_named_by_it() -> None:
     cases = {f"t.py::test_cents[{n}]": red("t.py::test_cents", f"{n} is not 0") for n in range(4)}
-    assert words(cases) == ["- 4 tests fail alike: t.py::test_cents: ASSERTION_MISMATCH, such as 0 is not 0"]
+    assert words(cases) == ["- 4 tests fail alike: t.py::test_cents: wrong result or exception, such as 0 is not 0"]
 
 
 def test_test_files_that_the_task_does_not_name_are_told() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
+from pipeline.agents.backends.human import command
 from pipeline.app import human_answer, human_report
 from pipeline.app.report_form import ReportForm, came_back
 from pipeline.characters import visible
@@ -108,8 +109,9 @@ def _brief(found: Desk, asked: Asked) -> str:
     )
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     word = deciding(asked.report_schema)
+    lines.append(f"hand in: {command('hand-in', asked)}")
     if word is not None and word.words:
-        lines.append(f"hand in: redfirst hand-in; the word that decides ({word.name}): {', '.join(word.words)}")
+        lines.append(f"the word that decides ({word.name}): {', '.join(word.words)}")
         lines += [asked.said_by_acceptable] if asked.said_by_acceptable else []
     why, told = came_back(asked), [human_answer.request_of(found).rstrip(), *_lists(asked)]
     return "\n".join([*lines, "", *told, *([""] if why else []), *why])

@@ -41,8 +41,8 @@ def land(
 ) -> None:
     """Put the commits of finished runs on their base, and measure each again there.
 
-    The order is what their issues depend on, then time. Each commit gets the trailer Rebased-From. A result that
-    fails there is not landed, and its issue is ordered again, once.
+    The order is what their issues depend on, then time. A commit that is copied gets the trailer Rebased-From. A result
+    that fails there is not landed, and its issue is ordered again, once.
 
     Without RUN, on a terminal, it lists what would land and asks before a branch moves. It asks nothing with RUN, with
     --yes, in a pipe or with --json.

@@ -29,7 +29,7 @@ from pipeline.repo import Repository
 from pipeline.terminal import echo, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pipeline.app.recipe_writing import Written
     from pipeline.matrix.recipes.plan import Planned
@@ -130,7 +130,7 @@ def lint(
         found.append((file, (*check.problems, *more)))
     sound = not any(problems for _, problems in found)
     if as_document:
-        shown = [{"path": file.path, "ok": not problems, "problems": _values(problems)} for file, problems in found]
+        shown = [{"path": one.path, "ok": not wrong, "problems": [*map(asdict, wrong)]} for one, wrong in found]
         print_json({"schema": "redfirst.recipe-lint/1", "ok": sound, "files": shown})
     else:
         for file, problems in found:
@@ -185,10 +185,6 @@ def _document(name: str, version: int, shown: Preview) -> dict[str, object]:
         "dispatches": shown.dispatches,
         "limit": shown.limit,
     }
-
-
-def _values(problems: Sequence[Problem]) -> list[dict[str, object]]:
-    return [asdict(problem) for problem in problems]
 
 
 Theirs = Annotated[

@@ -198,7 +198,7 @@ def _head(document: ShowDocument) -> Rows:
         rows.append(("recipe", visible(str(document.recipe))))
     if document.sandbox.backend == "none":
         rows.append(("sandbox", _box_text(document)))
-    rows.append(("usage", _usage_text(document)))
+    rows.append(("usage", document.spent if document.usage.dispatches else "no agent was asked"))
     rows.append(("time", f"begun {_moment(document.started_at)}, last event {_moment(document.last_at)} (UTC)"))
     return rows
 
@@ -261,10 +261,6 @@ def _edits(document: ShowDocument) -> Rows:
         ("no effect", f"{visible(edit.path)} was edited: {edit.says}{command}")
         for edit, command in zip(edits, commands, strict=True)
     ]
-
-
-def _usage_text(document: ShowDocument) -> str:
-    return document.spent if document.usage.dispatches else "no agent was asked"
 
 
 def _task_line(task: TaskShown) -> str:

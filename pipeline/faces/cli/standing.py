@@ -15,7 +15,7 @@ from pipeline.app.issue_records import claims_of
 from pipeline.app.run_list import has_ended, newest_runs
 from pipeline.characters import as_utf8, visible
 from pipeline.config import folders
-from pipeline.config.sources import repository_file, tracker_folder
+from pipeline.config.sources import ANOTHER_FOLDER, repository_file, tracker_folder
 from pipeline.errors import UserError
 from pipeline.faces.cli.runs import age_words, where_words
 from pipeline.faces.cli.text import print_text
@@ -26,7 +26,7 @@ from pipeline.terminal import print_json
 from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pipeline.app.run_list import RunLine
 
@@ -83,13 +83,14 @@ def standing(repository: Repository) -> StandingDocument:
     document, rest = newest_runs(repository, 0)
     open_ = [line for line in document.runs if not has_ended(line)]
     waiting = [line for line in open_ if not line.live]
+    landing, done = _landing(repository) if rest.runs or len(open_) < len(document.runs) else ([], set[str]())
     lines = (
         *_runs([line for line in waiting if not _only_goes_on(line)], "waits for you", "redfirst show"),
         *_runs([line for line in waiting if _only_goes_on(line)], "is to go on", "redfirst resume"),
         *_runs([line for line in open_ if line.live], "goes on", "redfirst watch"),
-        *(_landing(repository) if rest.runs or len(open_) < len(document.runs) else ()),
+        *landing,
         *_begin(repository),
-        *_issues(repository),
+        *_issues(repository, done),
     )
     return StandingDocument(repository=as_utf8(str(repository.worktree)), lines=lines)
 
@@ -107,16 +108,19 @@ def _runs(lines: Sequence[RunLine], what: str, command: str) -> Iterator[Standin
         yield StandingLine(about="run", says=counted(more, "more run"), next="redfirst runs")
 
 
-def _landing(repository: Repository) -> Iterator[StandingLine]:
+def _landing(repository: Repository) -> tuple[list[StandingLine], set[str]]:
+    """Return what may land, and the issues that are done by it."""
     from pipeline.app.land_choice import chosen_runs
 
     try:
         choice = chosen_runs(repository, (), None)
     except UserError:  # several bases, or a base that is gone: `land` says which
-        return
-    if choice.candidates:
-        said = f"{counted(len(choice.candidates), 'finished run')} may land on {choice.onto}. See what would change"
-        yield StandingLine(about="landing", says=visible(said), next="redfirst land --dry-run")
+        return [], set()
+    if not choice.candidates:
+        return [], set()
+    said = f"{counted(len(choice.candidates), 'finished run')} may land on {choice.onto}. See what would change"
+    line = StandingLine(about="landing", says=visible(said), next="redfirst land --dry-run")
+    return [line], {each.result.issue for each in choice.candidates}
 
 
 def _begin(repository: Repository) -> Iterator[StandingLine]:
@@ -141,18 +145,19 @@ def _begin(repository: Repository) -> Iterator[StandingLine]:
         yield StandingLine(about="configuration", says=said, next=action)
 
 
-def _issues(repository: Repository) -> Iterator[StandingLine]:
+def _issues(repository: Repository, done: Collection[str]) -> Iterator[StandingLine]:
     folder = repository.worktree / tracker_folder(repository.worktree)
-    if not folder.is_dir():
+    if not folder.exists():
         said = "There are no issues here yet. File the first"
         yield StandingLine(about="tracker", says=said, next="redfirst issue new --title TEXT")
         return
     try:
-        claimed = claims_of(repository.worktree)
-        ready = [issue.id for issue in Tracker(FolderSource(folder)).ready() if issue.id not in claimed]
+        taken = {*claims_of(repository.worktree), *done}
+        ready = [issue.id for issue in Tracker(FolderSource(folder)).ready() if issue.id not in taken]
     except TrackerError as error:
         said = f"{folder.name}: {error.message}. See"
-        yield StandingLine(about="tracker", says=visible(said), next="redfirst issue lint")
+        mend = ANOTHER_FOLDER if folder.is_file() else "redfirst issue lint"
+        yield StandingLine(about="tracker", says=visible(said), next=mend)
         return
     if not ready:
         yield StandingLine(about="issue", says="No issue is ready. See all", next="redfirst issue list")

@@ -20,7 +20,7 @@ from pipeline.testing.verification.results import Problem, Status
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from pipeline.testing.measure.task_evidence import MutationEvidence, Survivor
+    from pipeline.testing.measure.task_evidence import MutationEvidence
     from pipeline.testing.verification.context import VerificationContext
     from pipeline.testing.verification.results import CommitCheck, TddDocument, VerifyDocument
     from pipeline.testing.verification.tdd_request import Question
@@ -105,7 +105,8 @@ def _commit(commit: CommitCheck) -> list[str]:
     for test in commit.tests:
         before = test.recorded if test.before_holds else f"{test.measured or 'no such test'}, not {test.recorded}"
         after = "passes" if test.after_holds else "does NOT pass"
-        lines.append(f"      {test.id}: {before}; now {after}")
+        is_guard = test.recorded == "GUARD" and test.before_holds and test.after_holds
+        lines.append(f"      {test.id}: {before}; {'passes before and now' if is_guard else f'now {after}'}")
     return [*lines, *problems_text(commit.problems), *notes_text(commit.notes)]
 
 
@@ -255,14 +256,8 @@ def _faults(mutation: MutationEvidence) -> list[str]:
     left += f", {mutation.not_chosen} more possible" if mutation.not_chosen else ""
     unfit = f", {mutation.unfit} that do not compile" if mutation.unfit else ""
     head = f"    small faults in the change: {mutation.killed} of {mutation.tried} noticed{unfit}{left}"
-    if not mutation.tried and not mutation.not_tried:
-        return []
-    told = [line for each in mutation.survivors for line in (_where(each), f"             {each.source}")]
-    return [head, *told]
-
-
-def _where(survivor: Survivor) -> str:
-    return f"      no test notices {survivor.path}:{survivor.line}: {survivor.what}"
+    told = (f"{each.path}:{each.line}: {each.what}\n{' ' * 13}{each.source}" for each in mutation.survivors)
+    return [head, *(f"      no test notices {one}" for one in told)] if mutation.tried or mutation.not_tried else []
 
 
 def problems_text(problems: Iterable[Problem]) -> list[str]:

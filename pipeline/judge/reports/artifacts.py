@@ -31,7 +31,7 @@ TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
 
 
 REFUTED = "# Refuted"
-SETTLED = "# Settled: Its Proof Shows It No More"
+SETTLED = "# Settled, Nothing to Answer: Its Proof Shows It No More"
 _REFUTED = (
     "The proofs given for these were measured, and show that they are not so. They are settled: no answer is "
     "asked for, and only another proof brings one back."

@@ -110,7 +110,7 @@ NOTE: Final = "a note to a person"
 _PHASE_WORDS: Final[Mapping[str, str]] = {
     "issue": "redfirst claims the issue",
     "plan": "@orchestrator drafts the plan",
-    "split": "@orchestrator cuts it into tasks",
+    "split": "@orchestrator cuts it into tasks, unless the plan is one task",
     "tasks": "for each task @test writes tests and @make makes them pass",
     "build": "@make writes tests and code in one go",
     "review": "the result",

@@ -168,7 +168,7 @@ async def _red_over(
         )
     new = frozenset(derive_new_ids(before, after, allowed)) | (asked & after.records.keys())
     after = with_undeclared(ctx, after, composed, production, side)
-    traced = await measure(ctx, composed, Selection(ids=new), trace=True, what=_words(task)[1]) if new else after
+    traced = await measure(ctx, composed, Selection(ids=new), trace=True, what=_words(ctx, over)[1]) if new else after
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
     merged = after.model_copy(update={"records": {**after.records, **seen}})
     symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))
@@ -230,12 +230,14 @@ async def _first_look(ctx: Context, over: Composed) -> Observation:
     looked, ctx.learnt.looked = ctx.learnt.looked, None
     if looked is not None and looked[0].tree == over.tree:
         return looked[1]
-    return await measure(ctx, over.tree, Selection(files=frozenset(over.paths)), what=_words(ctx.task())[0])
+    return await measure(ctx, over.tree, Selection(files=frozenset(over.paths)), what=_words(ctx, over)[0])
 
 
-def _words(task: Task) -> tuple[str, str]:
+def _words(ctx: Context, over: Composed) -> tuple[str, str]:
     """Return what is measured, of both runs, in words: tests that a task adds to code as it is are to pass there."""
-    if adds_tests(task):
+    if ctx.state.task.spec.red_base == "start" and over.of[1] == ctx.state.start:
+        return "tests over the code before the run", "new tests over the code before the run again, traced"
+    if adds_tests(ctx.task()):
         return "tests over the code as it is, those that are added too", "the added tests over it again, traced"
     return "tests over the old code, new ones must fail", "new tests over the old code again, traced, must fail"
 

@@ -200,7 +200,7 @@ async def reach_probe(
         return None
     data = {path for path in changed if not path.endswith(ctx.toolchain.sources)}
     return ReachEvidence(
-        changed=tuple(sorted(changed)),
+        changed=tuple(sorted(changed - data or changed)),
         entering=sum(_enters(reach, changed, data) for reach in asked.values()),
         elsewhere=tuple(entry for entry, reach in asked.items() if not _enters(reach, changed, data)),
     )

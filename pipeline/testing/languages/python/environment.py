@@ -391,7 +391,7 @@ def _absolute(path: str, script: Path) -> Path | None:
 LOCK: Final = "uv.lock"
 MADE_BY: Final = "uv sync --frozen"
 BUILT: Final = "uv runs what builds the project, on the host; no environment with pytest is there yet"
-INSTEAD: Final = "or make the environment yourself: uv sync"
+INSTEAD: Final = "or make the environment yourself (uv sync), or name one: [toolchains.pytest] command"
 
 
 def is_locked(folder: Path, search_path: str) -> bool:
