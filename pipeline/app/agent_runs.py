@@ -18,9 +18,9 @@ from pipeline.app.recipe_choice import chosen, unsound
 from pipeline.app.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles
 from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.app.stopping import STOPS_S, stopped_within
-from pipeline.config.folders import state_folder
 from pipeline.config.layers import Flags
 from pipeline.config.problems import did_you_mean
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.matrix.recipes.model import Kind

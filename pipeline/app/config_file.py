@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.app.trust_requests import widening_in
-from pipeline.config import folders, keys, trust
+from pipeline.config import keys, trust, user_folders
 from pipeline.config.editing import with_value
 from pipeline.config.layers import key_path, typed_value
 from pipeline.config.load import load
@@ -59,7 +59,7 @@ def set_in_user_file(key: str, text: str, environ: Mapping[str, str], repository
     Raises:
         UserError: there is no such key, the configuration refuses the value, or the file cannot be written.
     """
-    path = folders.config_folder(environ) / "config.toml"
+    path = user_folders.config_folder(environ) / "config.toml"
     where = _path_and_value(key, text)
     content = _changed(path, where, ())
     here = repository.worktree if repository is not None else path.parent

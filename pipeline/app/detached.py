@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.run.files import disk

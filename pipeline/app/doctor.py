@@ -28,10 +28,10 @@ from pipeline.app.run_config import file_at_head, uncounted
 from pipeline.app.trust_requests import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
-from pipeline.config.folders import home, state_folder
 from pipeline.config.load import load, not_configured, require_agents
 from pipeline.config.model import BoxMode
 from pipeline.config.sources import ANOTHER_FOLDER, tracker_folder
+from pipeline.config.user_folders import home, state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate

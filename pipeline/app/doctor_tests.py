@@ -18,7 +18,7 @@ import anyio
 from pipeline.app.doctor_document import Check
 from pipeline.app.ports import require_runner
 from pipeline.app.verification_ports import lent_context
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import failing, passed
 from pipeline.judge.evidence.observation import RunState

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.app.worktrees import OWNER
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import counted

@@ -17,7 +17,7 @@ from pipeline.agents.dispatch.desk_gate import DeskRules
 from pipeline.agents.dispatch.prompt import request_part
 from pipeline.app import human_report
 from pipeline.characters import visible
-from pipeline.config.folders import short, state_folder
+from pipeline.config.user_folders import short, state_folder
 from pipeline.errors import UserError
 from pipeline.judge.policy.rights import without_asking
 from pipeline.outcomes import Reason

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.config.folders import short
+from pipeline.config.user_folders import short
 from pipeline.errors import UserError
 from pipeline.judge.reports.artifacts import REFUTED
 from pipeline.judge.reports.decode import Malformed

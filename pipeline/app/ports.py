@@ -9,7 +9,7 @@ from pipeline.agents.dispatch.dispatcher import Dispatcher
 from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.app.isolation import isolation
 from pipeline.app.trust_requests import toolchain_of
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.run.checkout import PrivateCheckout

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.agents.dispatch.roles import data_folder
-from pipeline.config.folders import config_folder, short
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import tracker_folder
+from pipeline.config.user_folders import config_folder, short
 from pipeline.errors import UserError
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.matrix.recipes.check import Source

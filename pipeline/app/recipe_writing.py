@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.app.recipe_files import BUILTIN, FOLDER, Origin, RecipeFile, files_here
-from pipeline.config.folders import config_folder, short
+from pipeline.config.user_folders import config_folder, short
 from pipeline.errors import UserError
 from pipeline.judge.reports.drafts import PlanAndTasks, SplitReport, SplitTask
 from pipeline.judge.reports.edited import plan_reread, task_reread

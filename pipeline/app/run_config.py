@@ -17,10 +17,10 @@ from pipeline.app.installed import hinted
 from pipeline.app.trust_requests import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
-from pipeline.config.folders import home
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.sources import LARGEST, RepositoryFile, repository_file, same_words
+from pipeline.config.user_folders import home
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX

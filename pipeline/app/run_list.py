@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pipeline import VERSION
 from pipeline.characters import as_utf8
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import FINAL, Outcome, Reason, status_word
 from pipeline.repo import GitError

@@ -25,7 +25,7 @@ from pipeline.app.documents import (
 )
 from pipeline.app.next_lines import landed, next_lines
 from pipeline.app.other_worktrees import as_typed, gate_as_typed, text_as_typed
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.run.activity_file import Doing, read_now

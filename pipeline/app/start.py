@@ -43,9 +43,9 @@ from pipeline.app.run_flags import (
     require_unended,
     usable,
 )
-from pipeline.config.folders import state_folder
 from pipeline.config.load import without_effect
 from pipeline.config.sources import Layer
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError, check_all, with_others
 from pipeline.matrix.engine.journal import stamp, utc_now
 from pipeline.matrix.recipes.model import Kind

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.app.attend import attend
 from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.app.run_list import has_ended, lines_of, list_runs
-from pipeline.config.folders import state_folder
 from pipeline.config.layers import Flags
 from pipeline.config.tables import Overlap
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, stamp, utc_now
 from pipeline.outcomes import Outcome, Reason

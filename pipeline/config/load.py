@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.config import folders, keys, layers
+from pipeline.config import keys, layers, user_folders
 from pipeline.config.agents import PLAYS, Backend, Profile
 from pipeline.config.layers import Flags
 from pipeline.config.problems import pointer
@@ -90,9 +90,9 @@ def load(
     Raises:
         UserError: reason `config`: an unknown key, or a value that is not accepted, with its place.
     """
-    home = folders.home(environ)
+    home = user_folders.home(environ)
     repository = parse_repository(repo_file, worktree) if repo_file else None
-    user = parse_user(folders.config_folder(environ) / "config.toml", user_content)
+    user = parse_user(user_folders.config_folder(environ) / "config.toml", user_content)
 
     merged: dict[KeyPath, tuple[object, Origin]] = {}
     if repository:

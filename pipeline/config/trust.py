@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.config.agents import TAKES_MODEL
-from pipeline.config.folders import state_folder
 from pipeline.config.keys import dotted
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.judge.policy.control_files import is_control
 from pipeline.outcomes import Reason

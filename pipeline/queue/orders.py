@@ -21,7 +21,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pipeline.characters import visible
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import stamp, utc_now
 from pipeline.outcomes import Reason

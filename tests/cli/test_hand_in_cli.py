@@ -26,7 +26,7 @@ from pipeline.agents.backends.layout import Difference, manifest_of
 from pipeline.agents.dispatch.desk_gate import rules_of
 from pipeline.agents.dispatch.gate import Policy
 from pipeline.app.report_form import ReportForm
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.judge.evidence.observation import Ended
 from pipeline.judge.policy.rights import Action, Grant, TestScope, Writes
 from pipeline.judge.reports.reviews import ToAnswer

@@ -27,8 +27,8 @@ from pipeline.agents.backends.acp_profiles import PRODUCTS
 from pipeline.agents.backends.claude import CLAUDE
 from pipeline.agents.backends.codex import CODEX
 from pipeline.config.agents import Backend, Profile
-from pipeline.config.folders import home
 from pipeline.config.providers import BUILTIN
+from pipeline.config.user_folders import home
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:

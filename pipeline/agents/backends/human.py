@@ -22,7 +22,7 @@ from pipeline.agents.backends.desk import POINTER, Asked, Desk
 from pipeline.agents.backends.layout import copy_back, copy_out, digest, manifest_of
 from pipeline.agents.backends.protocol import AgentResult, Ended, Usage
 from pipeline.characters import visible
-from pipeline.config.folders import short
+from pipeline.config.user_folders import short
 from pipeline.judge.policy.rights import without_asking
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.report_templates import blanks

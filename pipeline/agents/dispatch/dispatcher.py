@@ -30,7 +30,7 @@ from pipeline.agents.dispatch.transcript import Transcript, redacted_answer, sec
 from pipeline.agents.gateway.providers import gateway_of
 from pipeline.agents.gateway.spending import GatewayUse
 from pipeline.config.agents import Backend
-from pipeline.config.folders import home
+from pipeline.config.user_folders import home
 from pipeline.judge.policy.rights import Writes
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.process import Mount

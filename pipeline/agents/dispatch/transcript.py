@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.backends.products import login_values
-from pipeline.config.folders import home
+from pipeline.config.user_folders import home
 from pipeline.run.files import disk, to_json, write_atomic
 from pipeline.sandbox.redaction import dotenv, redact, redacted_text, secrets_of
 from pipeline.sandbox.secret_encodings import SHORTEST

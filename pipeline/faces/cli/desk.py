@@ -16,7 +16,7 @@ from pipeline.agents.backends.human import command
 from pipeline.app import human_answer, human_report
 from pipeline.app.report_form import ReportForm, came_back
 from pipeline.characters import visible
-from pipeline.config.folders import short
+from pipeline.config.user_folders import short
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.editor import edit, some_editor

@@ -20,7 +20,7 @@ import typer
 
 from pipeline import VERSION
 from pipeline.characters import visible
-from pipeline.config.folders import state_folder
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.faces.cli.text import print_text, several_lines
 from pipeline.interrupts import StoppedError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.app.issue_records import claims_of
 from pipeline.app.run_list import has_ended, newest_runs
 from pipeline.characters import as_utf8, visible
-from pipeline.config import folders
+from pipeline.config import user_folders
 from pipeline.config.sources import ANOTHER_FOLDER, repository_file, tracker_folder
 from pipeline.errors import UserError
 from pipeline.faces.cli.runs import age_words, where_words
@@ -136,7 +136,7 @@ def _begin(repository: Repository) -> Iterator[StandingLine]:
         yield StandingLine(about="configuration", says=visible(said), next="redfirst config show")
         return
     if own is None:
-        if not (folders.config_folder(os.environ) / "config.toml").is_file():
+        if not (user_folders.config_folder(os.environ) / "config.toml").is_file():
             said = "No configuration says yet which agents play the roles"
             yield StandingLine(about="configuration", says=said, next="redfirst init")
     elif not has_commit or repository.resolve(f"HEAD:{own.name}") is None:

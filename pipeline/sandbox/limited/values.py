@@ -17,7 +17,6 @@ from typing import Any, Final, cast
 _OURS: Final = (
     "pipeline.judge.policy.",
     "pipeline.judge.evidence.",
-    "pipeline.testing.languages.sources.faults.",
     "pipeline.testing.languages.",
 )
 """The modules whose classes an answer may contain; making these has no side effects."""

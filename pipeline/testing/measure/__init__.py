@@ -1,7 +1,6 @@
 """How are tests measured, for steps and for `verify`? Composed trees, test runs over them, probes of tests.
 
-It may import `dispatch`, `languages`, `runs` and what decides, never a step. Whoever measures has a
-`MeasurementContext`: a run's `Context` is one, and so is `verification.VerificationContext`. Start reading at
+Whoever measures has a `MeasurementContext`: a run's `Context` is one, and so is `VerificationContext`. Start reading at
 `measuring.measure`, then at `composed_trees.compose`.
 """
 

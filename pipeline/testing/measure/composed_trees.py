@@ -1,7 +1,7 @@
 """Composes the tree to measure: tests of one tree and production of another, also where one file holds both.
 
 A file of tests, and whatever else serves them, is taken whole. A production file with test regions is put together of
-both (`rust_splice`): overlaid whole it would bring production along that is not the other tree's, and lose its own.
+both (`regions_of`): overlaid whole it would bring production along that is not the other tree's, and lose its own.
 """
 
 from __future__ import annotations

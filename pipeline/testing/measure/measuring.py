@@ -3,8 +3,9 @@
 Every RED and GREEN comes from here, in a run and outside of one: a copy that holds exactly the tree, the harness's own
 test run in the box.
 
-It is the copy's own decoy, mounted read-only over the top of the view: what runs can change nothing in it, and it is no
-part of the copy, so nothing of it is collected afterwards. The user's repository stays out of reach.
+The repository that tests may ask is the copy's own decoy, mounted read-only over the top of the view: what runs can
+change nothing in it, and it is no part of the copy, so nothing of it is collected afterwards. The user's repository
+stays out of reach.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ async def measure(
     Args:
         ctx: The run, or what measures without one.
         tree: The (composed) tree to measure.
-        selection: Which tests to run; None runs all, and is kept_runs by tree.
+        selection: Which tests to run; None runs all, and is kept by its tree.
         trace: Note which production code each test reaches; that is our doing, and so is the time that it takes.
         again: Measure even if this tree was measured before.
         warm: Only for the baseline: fill the cache of compiled code that later runs share read-only.

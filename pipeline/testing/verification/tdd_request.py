@@ -73,17 +73,12 @@ def _id(ctx: VerificationContext, option: str, entry: str, there: set[str]) -> s
 def _path(ctx: VerificationContext, option: str, asked: str, there: set[str]) -> str:
     top = ctx.repository.worktree
     try:
-        path = Path(_normal(str(top / asked))).relative_to(_normal(str(top))).as_posix()
+        path = Path(os.path.normpath(top / asked)).relative_to(os.path.normpath(top)).as_posix()
     except ValueError:
         raise UserError(f"{option} {asked}: that is outside of the repository.", Reason.USAGE, path=asked) from None
     if path != "." and path not in there and not any(other.startswith(f"{path}/") for other in there):
         raise UserError(f"{option} {asked}: neither the base nor the worktree has it.", Reason.USAGE, path=asked)
     return path
-
-
-def _normal(path: str) -> str:
-    """Return a path without `.` and `..`; links are left as they are, since git does not follow them either."""
-    return os.path.normpath(path)
 
 
 def test_paths(ctx: VerificationContext, question: Question, old: str, new: str, layout: Layout) -> tuple[str, ...]:

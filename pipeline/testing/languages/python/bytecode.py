@@ -97,17 +97,14 @@ def lay_out(cache: Path, places: Sequence[Place], prefix: Path) -> None:
     by_path = {str(place.inside): place for place in places}
     files = [entry for entry in known["files"] if entry["place"] in by_path]
     folders = {(entry["place"], PurePosixPath(entry["compiled"]).parent) for entry in files}
-    _graft(cache, prefix, [*(by_path[top].parts + folder.parts for top, folder in folders), *_tops(places)])
+    inner = (by_path[top].parts + folder.parts for top, folder in folders)
+    _graft(cache, prefix, [*inner, *(place.parts for place in places)])
     if known["configuration"] != _configuration(places[0].files):
         return
     for entry in files:
         place = by_path[entry["place"]]
         kept = cache / _OWN / entry["kept"]
         _give(kept, (place.files, entry["source"]), entry["sha256"], prefix.joinpath(*place.parts, entry["compiled"]))
-
-
-def _tops(places: Sequence[Place]) -> list[tuple[str, ...]]:
-    return [place.parts for place in places]
 
 
 def _compiled(cache: Path, parts: tuple[str, ...], foreign: Collection[Path]) -> Iterator[tuple[Path, str]]:

@@ -394,7 +394,7 @@ def _definitions(wanted: Wanted, old: Sequence[Definition], new: Sequence[Defini
 
 
 def _taken(rest: list[Definition], one: Definition) -> bool:
-    """Remove and return the definition that equals *one*, None if there is none."""
+    """Remove the definition that equals *one*; return whether there is one."""
     same = next((old for old in rest if (old.around, old.head, old.body) == (one.around, one.head, one.body)), None)
     if same is not None:
         rest.remove(same)
