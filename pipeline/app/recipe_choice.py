@@ -123,7 +123,7 @@ def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tu
     phases = issue_phases(found, options.recipe)
     values = values_of(found, options.recipe, options.given(found.recipe))
     _, wrong = given_of(found.recipe, values)
-    planned = preview(found.recipe, values)
+    planned = preview(found.recipe, values, tracker=library.tracker)
     wrong = wrong if isinstance(planned, Preview) else (*wrong, *planned)
     if wrong:
         raise unsound(options.recipe, found.file, wrong)
@@ -231,11 +231,11 @@ def sound(
     Raises:
         UserError: there is none of that name; it is not sound, not trusted, or cannot be run with these inputs.
     """
-    found = chosen(RecipeFiles(repository, repository.resolve("HEAD"), options.environ), word, repository)
+    found = chosen(library := RecipeFiles(repository, repository.resolve("HEAD"), options.environ), word, repository)
     require_trust(found, repository, options.environ)
     require_runnable(found, word)
     values = with_issues(repository, found.recipe, values_of(found, word, given(found.recipe)))
-    planned = preview(found.recipe, values)
+    planned = preview(found.recipe, values, tracker=library.tracker)
     if isinstance(planned, tuple):
         raise unsound(word, found.file, planned)
     return found, values

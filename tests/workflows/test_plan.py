@@ -107,6 +107,19 @@ def test_how_many_tasks_are_side_by_side_is_said_by_the_user_or_else_by_the_reci
         assert issue_limits(loaded, recipe)["parallel"] == beside
 
 
+def test_the_folder_of_the_issues_is_no_area_wherever_it_is() -> None:
+    recipe, problems = checked(
+        HEAD + "  - {id: aside, agent: make, prompt: p, write_set: [issues/a.md], review: [check]}\n"
+    )
+    assert recipe is not None, problems
+    assert isinstance(preview(recipe, {"topic": "", "code": "src"}), Preview)
+    (found,) = preview(recipe, {"topic": "", "code": "src"}, tracker="Issues") or ()
+    assert (found.rule, found.message) == (
+        "bad_pattern",
+        "'issues/a.md' with these inputs: issues is the tracker's folder, which only redfirst writes",
+    )
+
+
 def test_what_a_published_step_was_written_over_is_published_too_and_has_to_be_looked_at() -> None:
     text = HEAD + (
         "  - {id: under, agent: make, prompt: p, write_set: [src]}\n"

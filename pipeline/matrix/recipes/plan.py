@@ -218,7 +218,7 @@ def preview(
         for number, step in enumerate(recipe.steps)
         for key in ("read_set", "write_set")
         for place, text in enumerate(getattr(step, key) or ())
-        if (why := fault(_with(text, values))) is not None
+        if (why := fault(_with(text, values), tracker)) is not None
     ]
     if problems:
         return tuple(problems)

@@ -12,17 +12,13 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
-from pipeline.judge.policy.paths import canonical, collision_key, is_git_folder
+from pipeline.judge.policy.paths import TRACKER, canonical, collision_key, is_git_folder
 
 EVERYTHING: Final = "**/*"
 LONGEST: Final = 400
 """The longest pattern, in characters; comparing two takes time with the product of their lengths."""
 _ANY_PARTS: Final = "**"
 _WILD: Final = frozenset("*?")
-_REFUSED: Final = {
-    ".workflow": "the run's own folder",
-    "todo": "the tracker's folder, which only redfirst writes",
-}
 
 
 @dataclass(frozen=True)
@@ -47,8 +43,8 @@ class Pattern:
 
 
 @lru_cache(maxsize=4_096)
-def fault(text: str) -> str | None:
-    """Return why *text* is no pattern, None if it is one."""
+def fault(text: str, tracker: str = TRACKER) -> str | None:
+    """Return why *text* is no pattern, None if it is one; *tracker* is the folder of the issues."""
     if not text or len(text) > LONGEST:
         return f"a pattern has between 1 and {LONGEST} characters"
     if text.startswith("/"):
@@ -63,7 +59,9 @@ def fault(text: str) -> str | None:
         if is_git_folder(part):
             return "nobody writes or reads git's own folder"
     first = canonical(text.split("/", 1)[0])
-    return f"{first} is {_REFUSED[first]}" if first in _REFUSED else None
+    if first == canonical(tracker):
+        return f"{first} is the tracker's folder, which only redfirst writes"
+    return ".workflow is the run's own folder" if first == ".workflow" else None
 
 
 @lru_cache(maxsize=4_096)
