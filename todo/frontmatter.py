@@ -181,14 +181,10 @@ def _add(parent: _Open, node: Node, name: str, line: int) -> None:
 
 def _key(node: Node, mapping: dict[str, Node], name: str, line: int) -> str:
     if not isinstance(node, Scalar):
-        raise _bad_key("A key of the front matter must be a word.", name, line)
+        raise invalid("A key of the front matter must be a word.", path=name, line=line)
     if node.text in mapping:
-        raise _bad_key(f"The key `{node.text}` is there twice. Remove one.", name, line)
+        raise invalid(f"The key `{node.text}` is there twice. Remove one.", path=name, line=line)
     return node.text
-
-
-def _bad_key(message: str, name: str, line: int) -> TrackerError:
-    return invalid(message, path=name, line=line)
 
 
 def with_scalar(document: Document, key: str, value: str) -> str:

@@ -1,6 +1,6 @@
 """The tables `[budget]`, `[limits]`, `[limits.work]`, `[probes]` and `[gates]`, and the base of every table. No I/O.
 
-The limits of loops are the matrix's own (`routing.matrix`), `runs.spending` keeps to the budget.
+The limits of loops are the matrix's own (`routing.matrix`), `run.spending` keeps to the budget.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A repository's file is written by whoever can push to it. So the keys that start a program on the host, open the box or
 hand things into it count only after `redfirst trust`, which remembers the hash of exactly these values; another value
 needs trust again. What other files of a repository bring about by being there is a value, too, with a hash of its own
-(`service.trust_requests`): it may be gone and come back. A repository is known by its common git folder, so that its
+(`app.trust_requests`): it may be gone and come back. A repository is known by its common git folder, so that its
 worktrees share the word. A key that is set to its closed value (`network = "none"`) widens nothing. Nothing is ever
 ignored in silence: without trust a run is refused.
 """

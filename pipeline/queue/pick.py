@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,3 @@ def meet(some: Iterable[str], others: Iterable[str]) -> bool:
 
 def _is_below(path: str, folder: str) -> bool:
     return path.startswith(f"{folder.rstrip('/')}/")
-
-
-def begin(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return the orders that begin."""
-    return tuple(one.order for one in verdicts if one.begins)

@@ -1,7 +1,7 @@
 """Starts drivers for orders as there is room, and writes down what became of them.
 
 It drives nothing itself, and nothing is lost with it: its drivers die when it does, and the next worker finds in the
-journal which orders are still to be done, and on disk how far their runs came.
+list of orders which of them are still to be done, and on disk how far their runs came.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Worker:
         log: The orders.
         slots: Of the machine.
         work: What knows runs and issues.
-        place: Where drivers are started.
+        folder: Where drivers are started.
         told: Is told of each line about orders that is written from now on, and of its order.
         waits: Is told of each order that does not begin, once for each reason.
         say: Takes what is said of the worker itself.

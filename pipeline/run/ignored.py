@@ -51,7 +51,7 @@ def put_file(folder: Path, name: str, file: BinaryIO) -> None:
 
 
 INCLUDE_FILE: Final = ".worktreeinclude"
-"""One that the repository tracks needs trust (`service.trust_requests`)."""
+"""One that the repository tracks needs trust (`app.trust_requests`)."""
 
 _LIMIT: Final = 1_000_000
 

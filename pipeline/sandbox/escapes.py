@@ -1,7 +1,7 @@
 """Detects a dispatch or measurement that changed something outside its view, whatever the box.
 
 It compares what makes git run programs or see other content, by hashes, with how it stood before, our own refs and
-records of this run with what we wrote last (`runs.folder`), and after a dispatch the private checkout. What the user
+records of this run with what we wrote last (`run.folder`), and after a dispatch the private checkout. What the user
 may do meanwhile is no escape: edits, commits, fetches, `git gc`, another run. So left out is what the user and git
 itself change at any time: index, files, branches, tags, stashes, packs, `FETCH_HEAD`, `gc.pid`, `info/refs`,
 `info/sparse-checkout`, sample hooks, settings that run nothing, and what is new altogether (a submodule, a worktree).

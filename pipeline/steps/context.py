@@ -1,4 +1,4 @@
-"""Defines what every step is handed: the run, the ports, and the facts of the moment. `service` builds it."""
+"""Defines what every step is handed: the run, the ports, and the facts of the moment. The room `app` builds it."""
 
 from __future__ import annotations
 

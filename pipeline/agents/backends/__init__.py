@@ -1,7 +1,7 @@
 """How is an agent run? One protocol, one dict: a new way to run agents is a module and a line here.
 
-A backend gets a job (prompt, view, box) and returns what the agent answered, with its tokens. It may import `config`,
-`gateway` and `process`; it knows no run and no step. Start with `protocol.py`, then `program.py`, the smallest backend.
+A backend gets a job (prompt, view, box) and returns what the agent answered, with its tokens. Start with
+`protocol.py`, then `program.py`, the smallest backend.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The program in the box that plays one entry of a script as an agent would. See `script.Answer`."""
+"""The program in the box that plays one entry of a script as an agent would. See `scripted.Answer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """`redfirst demo`: a whole run on an example project, with scripted agents that are announced as scripted.
 
-It may import what `cli` may. Start with `command.py`; `project` is the example, somebody else's code.
+Start with `command.py`; `project` is the example, somebody else's code.
 """

@@ -56,7 +56,7 @@ def is_git_folder(part: str) -> bool:
 
 
 def used_by_git(path: str, places: Iterable[str]) -> PathFault | None:
-    """Return the fault of a `path` at or below `places` that the user's git obeys (see `git`); None if elsewhere."""
+    """Return the fault of a `path` at or below `places` that the user's git obeys (room `repo`); None if elsewhere."""
     parts = [canonical(part) for part in path.split("/")]
     for place in places:
         wanted = [canonical(part) for part in place.split("/")]

@@ -6,7 +6,7 @@ that every cycle of steps costs something that runs out. What happens when a lim
 bound, not a row, so the number and its consequence cannot drift apart. Tests prove totality, that the graph of unpaid
 edges has no cycle, and that each step has an exit; `render` prints the same values into DESIGN.md.
 
-Nothing here performs I/O. Everything that affects routing lives in this file, in `lookup`, `lanes` and `advance`.
+Nothing here performs I/O. Everything that affects routing lives in this file, in `lookup`, `state_changes` and `advance`.
 """
 
 from __future__ import annotations

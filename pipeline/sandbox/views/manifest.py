@@ -254,7 +254,7 @@ def compare(base: Mapping[str, Entry], after: Mapping[str, Entry]) -> tuple[Chan
 
 
 def without(changes: Iterable[Change], ignored: Collection[str]) -> tuple[Change, ...]:
-    """Return the changes without those of ignored files that every copy gets beside its tree (`runs.ignored`)."""
+    """Return the changes without those of ignored files that every copy gets beside its tree (`run.ignored`)."""
     return tuple(change for change in changes if change.path not in ignored)
 
 

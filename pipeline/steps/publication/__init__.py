@@ -1,4 +1,4 @@
 """What does a run leave in the repository? Its commits, the issues that it files, its summary.
 
-It may import what steps may, and no step. Start with `commits.py`; `steps.publish` and `steps.failure` put it there.
+Start with `commits.py`; `steps.publish` and `steps.failure` put it there.
 """
