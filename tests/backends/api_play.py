@@ -86,7 +86,7 @@ class Play:
             "document": b"{}",
             "view": self.view.mount,
             "exchange": exchange,
-            "timeout_s": 60,
+            "timeout_s": 240,
             "network": "model",
             "gateway": ModelGateway(provider, SecretStr(SECRET), self.folder / "model.jsonl", name="ours"),
             "service": Service("ours", provider),

@@ -98,7 +98,7 @@ class Place:
             "prompt": PROMPT.format(workspace=self.box.inside(self.view.mount.source, WORKSPACE)),
             "report_schema": report_schema("implement", Role.MAKE),
             "role": "make",
-            "timeout_s": 60,
+            "timeout_s": 240,
             "session": Session(Mount(self.sessions, SESSION, writable=True), session, AGAIN),
         }
         return AgentJob(**(settings | changes))

@@ -188,7 +188,7 @@ def test_without_the_isolation_it_would(tmp_path: Path) -> None:
                 stdin=job.prompt.encode(),
                 network="model",
                 gateway=job.gateway,
-                timeout_s=60,
+                timeout_s=240,
             ),
         )
     assert ended.exit_code == 0, ended
