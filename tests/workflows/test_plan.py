@@ -113,11 +113,11 @@ def test_the_folder_of_the_issues_is_no_area_wherever_it_is() -> None:
     )
     assert recipe is not None, problems
     assert isinstance(preview(recipe, {"topic": "", "code": "src"}), Preview)
-    (found,) = preview(recipe, {"topic": "", "code": "src"}, tracker="Issues") or ()
-    assert (found.rule, found.message) == (
-        "bad_pattern",
-        "'issues/a.md' with these inputs: issues is the tracker's folder, which only redfirst writes",
-    )
+    found = preview(recipe, {"topic": "", "code": "src"}, tracker="Issues")
+    assert isinstance(found, tuple)
+    assert [(problem.rule, problem.message) for problem in found] == [
+        ("bad_pattern", "'issues/a.md' with these inputs: issues is the tracker's folder, which only redfirst writes")
+    ]
 
 
 def test_what_a_published_step_was_written_over_is_published_too_and_has_to_be_looked_at() -> None:
