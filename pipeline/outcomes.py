@@ -64,7 +64,9 @@ class Reason(StrEnum):
     ABANDONED = "abandoned"
 
 
-FINAL: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS, Outcome.FAILED, Outcome.REJECTED})
+COMPLETED: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
+"""The outcomes of a run whose work is committed. One that failed commits only a note."""
+FINAL: Final = frozenset({*COMPLETED, Outcome.FAILED, Outcome.REJECTED})
 """The outcomes after which a run can never go on."""
 
 EXIT_CODES: Final[dict[Outcome, int]] = {

@@ -95,7 +95,8 @@ def _due(run: Run | RecipeRun, gate: str, now: datetime) -> OnTimeout | None:
     began = opened(run, gate)
     if asked.timeout is None or asked.on_timeout is OnTimeout.WAIT:
         return None
-    if now < datetime.fromisoformat(began.at) + timedelta(**{_UNITS[asked.timeout[-1]]: int(asked.timeout[:-1])}):
+    patience = timedelta(**{_UNITS[asked.timeout[-1]]: int(asked.timeout[:-1])})
+    if now < datetime.fromisoformat(began.at) + patience:
         return None
     answered = run.journal.of(GateAnswered)
     again = gate == QUESTION or (bool(answered) and answered[-1].data.via == TIMEOUT.via)

@@ -30,7 +30,7 @@ from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.load import load, not_configured, require_agents
 from pipeline.config.model import BoxMode
-from pipeline.config.sources import ANOTHER_FOLDER, tracker_folder
+from pipeline.config.sources import tracker_advice, tracker_folder
 from pipeline.config.user_folders import home, state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
@@ -422,8 +422,8 @@ def _tracker(repository: Repository) -> Check:
         if error.kind is ErrorKind.TRACKER_MISSING:
             message = f"there is no folder {folder.name}/ yet: the first issue makes it"
             return _warned("tracker", message, "redfirst issue new --title TITLE")
-        advice = ANOTHER_FOLDER if folder.is_file() else "redfirst issue lint"
-        return Check(id="tracker", status="fail", message=f"{folder.name}: {error.message}", advice=advice)
+        message = f"{folder.name}: {error.message}"
+        return Check(id="tracker", status="fail", message=message, advice=tracker_advice(folder))
     issues = tracker.issues()
     try:
         for issue in issues[:1]:

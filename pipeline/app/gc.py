@@ -21,7 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.app.worktrees import OWNER
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
-from pipeline.outcomes import Outcome, Reason
+from pipeline.matrix.engine.journal import utc_now
+from pipeline.outcomes import COMPLETED, Reason
 from pipeline.progress import counted
 from pipeline.queue.orders import log_of
 from pipeline.repo import GITLINK, GitError
@@ -129,9 +130,6 @@ _NOT_KEPT: Final = frozenset({"lock", NOW})
 _SHA1: Final = 40
 
 
-_DONE: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
-
-
 @dataclass(frozen=True)
 class Known:
     """A run, and the repository as seen from its worktree. `run` is None where it cannot be read, `why` says it."""
@@ -179,7 +177,7 @@ class Known:
         """Return, in words, why its result is still needed; "" where it has landed, or there is none."""
         if self.run is None:
             return self.why
-        if self.run.state.reason is Reason.ABANDONED or self.run.state.outcome not in _DONE:
+        if self.run.state.reason is Reason.ABANDONED or self.run.state.outcome not in COMPLETED:
             return ""
         published, info = self.run.journal.of(Published), self.run.info
         if not published or not published[-1].data.commits:
@@ -236,11 +234,6 @@ def held(here: Repository, known: Sequence[Known]) -> Generator[list[Known]]:
             leases.callback(FileLease.take(each.place.folder).release)
         fresh = [Known.of(here, each.place) for each in known]
         yield [Known(each.place, each.there, live=False, run=each.run, why=each.why) for each in fresh]
-
-
-def utc_now() -> datetime:
-    """Return the time."""
-    return datetime.now(UTC)
 
 
 _CLOSED_FOR: Final = timedelta(days=90)

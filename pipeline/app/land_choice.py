@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.app.next_lines import unfinished_on
 from pipeline.app.run_list import lines_of
 from pipeline.errors import UserError
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.run import tracker
 from pipeline.run.journal_kinds import LandingRefused, Published
 from pipeline.run.run import Run
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pipeline.repo import Repository
     from pipeline.run.runs_of_repository import RunPlace
 
-_DONE: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 _GIVEN_UP: Final = frozenset({Outcome.FAILED, Outcome.CANCELLED, Outcome.REJECTED})
 
 
@@ -225,7 +224,7 @@ def _finished(roster: Roster) -> list[Candidate]:
             last[line.issue] = max(last.get(line.issue, ("", "")), (line.started_at or "", roster.spoken(place.folder)))
     found: list[Candidate] = []
     for place, line in zip(roster.runs, lines, strict=True):
-        if line.outcome not in _DONE or line.issue is None or line.problem is not None or line.live:
+        if line.outcome not in COMPLETED or line.issue is None or line.problem is not None or line.live:
             continue
         if last[line.issue][1] != roster.spoken(place.folder):
             continue
@@ -238,7 +237,7 @@ def _finished(roster: Roster) -> list[Candidate]:
 def _candidate(roster: Roster, place: RunPlace, passed_over: str = "") -> Candidate | None:
     run = Run.load(place.folder, driving=False)
     commits = commits_of(run)
-    if run.state.outcome not in _DONE or not commits:
+    if run.state.outcome not in COMPLETED or not commits:
         return None
     refused = run.journal.of(LandingRefused)
     return Candidate(

@@ -20,7 +20,7 @@ from pipeline.matrix.routing.lookup import limit_of
 from pipeline.matrix.routing.plain_words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
-from pipeline.outcomes import Outcome, status_word
+from pipeline.outcomes import COMPLETED, Outcome, status_word
 from pipeline.progress import counted
 from pipeline.run.activity_file import forget_now, read_now, write_now
 from pipeline.run.lease import FileLease
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 _PLANNED: Final = (Step.PLAN, Step.REVIEW_PLAN, Step.SPLIT, Step.REVIEW_SPLIT, Step.WRITE_TESTS)
 """Where a run of one writer does not come, unless it is planned after all."""
 Stands = Literal["done", "now", "ahead", "left_out", "failed"]
-_GOOD: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 
 
 @dataclass(frozen=True)
@@ -222,7 +221,7 @@ def phases_of(run: Run) -> tuple[PhaseShown, ...]:
     def stands(number: int, phase: Phase) -> Stands:
         if phase in now and not run.state.has_ended:
             return "now"
-        if phase in now and run.state.outcome not in _GOOD:
+        if phase in now and run.state.outcome not in COMPLETED:
             return "failed"
         if phase in left_out:
             return "left_out"

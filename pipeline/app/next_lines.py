@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.run import tracker
+from pipeline.run.checkout import has_submodules
 from pipeline.run.gates import begun_again, safe_next_actions
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
@@ -35,7 +36,7 @@ def landed(repository: Repository, run: Run) -> bool | None:
         repository: Seen from the worktree of the run.
         run: The run.
     """
-    done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}  # a failed one commits a note
+    done = run.state.outcome in COMPLETED  # a failed one commits a note
     commits, base = commits_of(run) if done else (), base_tip(repository, run.info.base_branch)
     if not commits or base is None:
         return None
@@ -113,7 +114,6 @@ def _meet(touched: Iterable[str], uncommitted: Iterable[str]) -> bool:
     return any(one.startswith(other) or other.startswith(one) for one in ours for other in theirs)
 
 
-_SUBMODULE: Final = "160000"
 _SHOWN: Final = 5
 
 
@@ -155,7 +155,7 @@ def _in_the_way(repository: Repository, run: Run) -> Iterator[str]:
     place = repository.worktree.resolve()
     if any(each.path == place and each.locked is not None for each in repository.worktrees()):
         yield "it is locked"
-    if any(entry.mode == _SUBMODULE for entry in repository.entries(tip)):
+    if has_submodules(repository, tip):
         yield "it has submodules"
     others = [name for name in run_names(repository) if name != info.run_id]
     if others:

@@ -231,7 +231,8 @@ def sound(
     Raises:
         UserError: there is none of that name; it is not sound, not trusted, or cannot be run with these inputs.
     """
-    found = chosen(library := RecipeFiles(repository, repository.resolve("HEAD"), options.environ), word, repository)
+    library = RecipeFiles(repository, repository.resolve("HEAD"), options.environ)
+    found = chosen(library, word, repository)
     require_trust(found, repository, options.environ)
     require_runnable(found, word)
     values = with_issues(repository, found.recipe, values_of(found, word, given(found.recipe)))

@@ -166,7 +166,8 @@ _TESTS: Final = "write-tests"
 _READY: Final = "TESTS_READY"
 _MOST_LINES: Final = 24
 _MOST_CHARS: Final = 2000
-_SECTION: Final = re.compile(r"^## (.*?)[ \t\r]*$", re.MULTILINE)
+_SECTION: Final = re.compile(r"^## (.*)$")
+_HEADING: Final = re.compile(r"^#+ ")
 
 
 @dataclass(frozen=True)
@@ -186,8 +187,7 @@ def came_back(asked: Asked) -> list[str]:
     told: list[str] = []
     for name in _SAID:
         text = "\n".join(file.read_text(encoding="utf-8") for file in asked.artifact(name))
-        plain = re.sub(r"(?m)^#+ ", "", _SECTION.sub(r"\1:", text))
-        lines = [visible(line.rstrip(), keep="\t") for line in plain.split("\n") if line.strip()]
+        lines = [_plain(line.rstrip()) for line in text.split("\n") if line.strip()]
         room = _MOST_CHARS
         for line in lines[:_MOST_LINES]:
             told += [line if len(line) <= room else f"{line[:room]} ..."] if room > 0 else []
@@ -195,6 +195,10 @@ def came_back(asked: Asked) -> list[str]:
         if room < 0 or len(lines) > _MOST_LINES:
             told.append(f"(all of it: artifacts/{name} beside the desk)")
     return ["It came back:", *(f"  {line}" for line in told)] if told else []
+
+
+def _plain(line: str) -> str:
+    return visible(_HEADING.sub("", _SECTION.sub(r"\1:", line)), keep="\t")
 
 
 def previous_report(asked: Asked) -> PreviousReport | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.recipes.next_steps import held_by, obligations
 from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.matrix.routing.state import TaskStatus
-from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.outcomes import COMPLETED, Outcome, Reason, exit_code
 from pipeline.run.activity_file import Doing, read_now
 from pipeline.run.gates import OpenGate, gate_of, onto_advised, open_gate
 from pipeline.run.journal_kinds import Published, PublishIntended
@@ -138,7 +138,6 @@ def run_document(ctx: Context) -> RunDocument:
     )
 
 
-WELL: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 """The outcomes of a run whose steps are all ready."""
 
 
@@ -265,7 +264,7 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
         outcome=outcome,
         reason=reason,
         exit_code=code,
-        note=decisions[-1].data.note if decisions and outcome not in WELL else "",
+        note=decisions[-1].data.note if decisions and outcome not in COMPLETED else "",
         start_commit=run.info.start_commit,
         steps=tuple(
             StepLine(

@@ -52,7 +52,7 @@ from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.step_table import ANY, GIVEN, ROWS, At
 from pipeline.matrix.routing.phases import EVERYBODY
 from pipeline.matrix.routing.state import PARALLEL
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import COMPLETED, Reason
 from pipeline.run.files import disk
 from pipeline.run.gates import WAYS_BACK, begun_again
 from pipeline.run.info import PREVIOUS_PATCH, RECIPE, RunInfo
@@ -421,7 +421,7 @@ async def _reopened(
 
 
 def _ended(run: Run) -> UserError:
-    done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
+    done = run.state.outcome in COMPLETED
     then = f"redfirst show {run.info.run_id}" if done else begun_again(run)
     said = "It is done; look at it" if done else "Start again"
     return UserError(

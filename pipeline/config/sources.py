@@ -121,8 +121,9 @@ def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> 
     return found[0] if found else None
 
 
-ANOTHER_FOLDER: Final = "redfirst config set tracker.folder issues"
-"""What helps where a file of the project has the name of the tracker."""
+def tracker_advice(folder: Path) -> str:
+    """Return the command that leads on where a tracker cannot be read: a file of the project may have its name."""
+    return "redfirst config set tracker.folder issues" if folder.is_file() else "redfirst issue lint"
 
 
 def tracker_folder(

@@ -190,13 +190,14 @@ def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
     text, _ = without_asking(_HOW_AGENTS_ANSWER.sub("", job.prompt, count=1))  # a person has a form
     for mount, here in ((job.view, desk.files), *((mount, desk.artifacts) for mount in job.artifacts)):
         text = text.replace(str(job.box.inside(mount.source, mount.target)), here.name)
+    go, hand_in = (desk_command(name, asked) for name in ("desk", "hand-in"))
     return f"""\
 # To the person who plays @{asked.role}: {asked.request}
 
-Work in `desk` beside this file, a copy of the code; `{command("desk", asked)}` goes there. Paths below are from here.
+Work in `desk` beside this file, a copy of the code; `{go}` goes there. Paths below are from here.
 {_may_change(asked)}
 {_REASKED if asked.reask else ""}{_tests(desk)}\
-When you are done: `{command("hand-in", asked)}` opens your editor on a form for the report. You can also fill in a
+When you are done: `{hand_in}` opens your editor on a form for the report. You can also fill in a
 copy of `report-template.json` beside this file and add `--report FILE`.{_choice(alternatives)}
 {_accepting(asked)}\
 Below stands what an agent would be told. You may use any tool that you have, also where it says that there is none. You
@@ -214,9 +215,9 @@ def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
         job.say("  at your desk all is as you left it")
     if not _is_run(asked):
         job.say(f"  your desk: cd {_place_to_type(desk.files)}")
-    job.say(f"  go there: {command('desk', asked)}")
+    job.say(f"  go there: {desk_command('desk', asked)}")
     job.say(f"  {_may_change(asked)}")
-    job.say(f"  hand in: {command('hand-in', asked)}")
+    job.say(f"  hand in: {desk_command('hand-in', asked)}")
     if _is_run(asked):
         job.say("  Ctrl-C stops waiting; the desk stays, and resume goes on with it")
 
@@ -236,7 +237,7 @@ def _tests(desk: Desk) -> str:
     )
 
 
-def command(name: str, asked: Asked) -> str:
+def desk_command(name: str, asked: Asked) -> str:
     """Return a command for this desk; outside a run it names none, as it is used at the desk."""
     return f"redfirst {name} {asked.run_id} --role {asked.role}" if _is_run(asked) else f"redfirst {name}"
 

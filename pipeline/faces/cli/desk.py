@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from pipeline.agents.backends.human import command
+from pipeline.agents.backends.human import desk_command
 from pipeline.app import human_answer, human_report
 from pipeline.app.report_form import ReportForm, came_back
 from pipeline.characters import visible
@@ -109,7 +109,7 @@ def _brief(found: Desk, asked: Asked) -> str:
     )
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     word = deciding(asked.report_schema)
-    lines.append(f"hand in: {command('hand-in', asked)}")
+    lines.append(f"hand in: {desk_command('hand-in', asked)}")
     if word is not None and word.words:
         lines.append(f"the word that decides ({word.name}): {', '.join(word.words)}")
         lines += [asked.said_by_acceptable] if asked.said_by_acceptable else []

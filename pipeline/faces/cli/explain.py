@@ -18,6 +18,7 @@ from pipeline.faces.cli.text import (
     print_text,
     several_lines,
     terminal_width,
+    to_the_second,
     wrapped,
 )
 from pipeline.outcomes import Outcome, Reason, stands_words
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 _LINES: Final = 20
 _NOTHING: Final = "Nothing was decided yet."
 _SHOWN_IDS: Final = 5
-_SECONDS: Final = len("2026-11-20T14:02:07")
 _GOOD: Final = frozenset(
     {
         "OK",
@@ -137,12 +137,8 @@ def _stands(document: ExplainDocument) -> str:
 
 
 def _since(document: ExplainDocument, width: int | None) -> list[str]:
-    rows = [("since", f"{_moment(line.at)} {visible(line.says)}") for line in document.since]
+    rows = [("since", f"{to_the_second(line.at)} {visible(line.says)}") for line in document.since]
     return columned(first_rows(rows, _LINES // 4, width), width, indent=0)
-
-
-def _moment(at: str) -> str:
-    return at[:_SECONDS].replace("T", " ")
 
 
 def _head(line: DecisionLine) -> str:
@@ -150,7 +146,7 @@ def _head(line: DecisionLine) -> str:
     slot = f" from @{line.role.value}" if line.role else ""
     phase = f"phase {line.phase}, " if line.phase != "-" else ""
     signal = paint(line.signal.value, _colour(line))
-    return f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{_moment(line.at)})"
+    return f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{to_the_second(line.at)})"
 
 
 def _reasons(line: DecisionLine) -> list[tuple[str, str]]:

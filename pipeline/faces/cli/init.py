@@ -20,7 +20,7 @@ from pipeline.characters import visible
 from pipeline.config.load import load
 from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean
-from pipeline.config.sources import ANOTHER_FOLDER, OWN_FILE, RepositoryFile, repository_file, tracker_folder
+from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file, tracker_advice, tracker_folder
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.issue import next_id, user_errors
@@ -271,7 +271,7 @@ def _to_run(repository: Repository) -> list[str]:
             return [f"redfirst run {free[0]} --worktree"]
         new = next_id(folder)
     except UserError:
-        return [ANOTHER_FOLDER if folder.is_file() else "redfirst issue lint"]
+        return [tracker_advice(folder)]
     return [
         f"redfirst issue new --title TITLE --edit && git add {shlex.quote(folder.name)} && git commit -m 'file {new}'",
         f"redfirst run {new} --worktree",

@@ -27,7 +27,7 @@ from pipeline.app.issue_records import (
     record_of,
 )
 from pipeline.characters import visible
-from pipeline.config.sources import ANOTHER_FOLDER, tracker_folder
+from pipeline.config.sources import tracker_advice, tracker_folder
 from pipeline.errors import UserError
 from pipeline.faces.cli.editor import edit as open_editor
 from pipeline.faces.cli.editor import require_editor
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
 _NEXT: Final = {
     ErrorKind.TRACKER_MISSING: ("redfirst issue new --title TITLE",),
-    ErrorKind.TRACKER_INVALID: ("redfirst issue lint",),
     ErrorKind.ISSUE_NOT_FOUND: ("redfirst issue list",),
 }
 
@@ -76,7 +75,7 @@ def user_errors(folder: Path) -> Generator[None]:
     except TrackerError as error:
         path = folder.name if error.path is None else f"{folder.name}/{error.path}"
         details: dict[str, object] = {} if error.line is None else {"line": error.line}
-        actions = (ANOTHER_FOLDER,) if folder.is_file() else _NEXT.get(error.kind, ())
+        actions = (tracker_advice(folder),) if error.kind is ErrorKind.TRACKER_INVALID else _NEXT.get(error.kind, ())
         message = f"{path}: {error.message}" if error.kind is ErrorKind.TRACKER_INVALID else error.message
         raise UserError(message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
 

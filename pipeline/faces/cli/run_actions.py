@@ -21,7 +21,7 @@ from pipeline.faces.cli.arguments import named
 from pipeline.faces.cli.show import tell_steps
 from pipeline.faces.cli.status_line import opened_display
 from pipeline.faces.cli.text import answer_rows, near, print_result, reading_rows, say, several_lines
-from pipeline.outcomes import Outcome, Reason, stands_words
+from pipeline.outcomes import COMPLETED, Reason, stands_words
 from pipeline.progress import duration
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
@@ -164,7 +164,7 @@ def run_text(document: RunDocument) -> str:
     gate = document.at_gate
     how = f"at {gate.place}" if gate else f"({document.reason.value})"
     lines = [f"{document.run_id}: {document.outcome.value} {how}"]
-    if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
+    if document.note and document.outcome not in COMPLETED:
         lines.append(f"  {several_lines(document.note)}")
     if document.not_before is not None:
         lines.append(f"  not before {moment_words(document.not_before)}: then the limit of the account ends, and {_BY}")

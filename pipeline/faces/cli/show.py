@@ -30,10 +30,11 @@ from pipeline.faces.cli.text import (
     say,
     several_lines,
     terminal_width,
+    to_the_second,
 )
 from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.routing.state import TaskStatus
-from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words, status_word
+from pipeline.outcomes import COMPLETED, PAUSED, Outcome, Reason, stands_words, status_word
 from pipeline.progress import counted, duration
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
@@ -117,7 +118,6 @@ def log_text(folder: Path) -> str:
 
 Rows = list[tuple[str, str]]
 _LINES: Final = 20
-_SECONDS: Final = len("2026-11-20T14:02:07")
 
 
 def show_text(document: ShowDocument, width: int | None = None) -> str:
@@ -181,7 +181,7 @@ def _title(document: ShowDocument) -> str:
 
 def _head(document: ShowDocument) -> Rows:
     rows: Rows = []
-    good = document.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
+    good = document.outcome in COMPLETED
     if not good and document.at_gate is None:
         rows.append(("stands", visible(document.place)))
     rows += [("now", f"{visible(each.what)}, {_since(each.since)}") for each in document.now]
@@ -199,7 +199,9 @@ def _head(document: ShowDocument) -> Rows:
     if document.sandbox.backend == "none":
         rows.append(("sandbox", _box_text(document)))
     rows.append(("usage", document.spent if document.usage.dispatches else "no agent was asked"))
-    rows.append(("time", f"begun {_moment(document.started_at)}, last event {_moment(document.last_at)} (UTC)"))
+    rows.append(
+        ("time", f"begun {to_the_second(document.started_at)}, last event {to_the_second(document.last_at)} (UTC)")
+    )
     return rows
 
 
@@ -210,10 +212,6 @@ def _all_of_head(document: ShowDocument) -> Rows:
 
 def _limit_text(not_before: str) -> str:
     return visible(f"{moment_words(not_before)}: then the limit of the account ends, and a `redfirst work` goes on")
-
-
-def _moment(at: str) -> str:
-    return at[:_SECONDS].replace("T", " ")
 
 
 def _since(began: datetime) -> str:
@@ -368,7 +366,7 @@ def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
     from pipeline.app.open_gates import gates_place
-    from pipeline.app.run_result import WELL, counted_checkpoints
+    from pipeline.app.run_result import counted_checkpoints
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"
     how = "queued: answered, to be driven on" if document.queued else how
@@ -386,7 +384,7 @@ def steps_text(document: RecipeDocument) -> str:
     lines += [
         f"  {line.step}: {_standing(line, waiting)}" + (f": {several_lines(shortened(line.why))}" if line.why else "")
         for line in document.steps
-        if document.outcome not in WELL
+        if document.outcome not in COMPLETED
     ]
     lines += [f"  blocker on record: {one.step}: {finding_text(one)}" for one in document.blockers]
     lines += [

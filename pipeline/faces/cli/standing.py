@@ -15,7 +15,7 @@ from pipeline.app.issue_records import claims_of
 from pipeline.app.run_list import has_ended, newest_runs
 from pipeline.characters import as_utf8, visible
 from pipeline.config import user_folders
-from pipeline.config.sources import ANOTHER_FOLDER, repository_file, tracker_folder
+from pipeline.config.sources import repository_file, tracker_advice, tracker_folder
 from pipeline.errors import UserError
 from pipeline.faces.cli.runs import age_words, where_words
 from pipeline.faces.cli.text import print_text
@@ -156,8 +156,7 @@ def _issues(repository: Repository, done: Collection[str]) -> Iterator[StandingL
         ready = [issue.id for issue in Tracker(FolderSource(folder)).ready() if issue.id not in taken]
     except TrackerError as error:
         said = f"{folder.name}: {error.message}. See"
-        mend = ANOTHER_FOLDER if folder.is_file() else "redfirst issue lint"
-        yield StandingLine(about="tracker", says=visible(said), next=mend)
+        yield StandingLine(about="tracker", says=visible(said), next=tracker_advice(folder))
         return
     if not ready:
         yield StandingLine(about="issue", says="No issue is ready. See all", next="redfirst issue list")

@@ -161,6 +161,11 @@ def _columns(text: str) -> int:
     return columns(_COLOUR.sub("", text))
 
 
+def to_the_second(at: str) -> str:
+    """Return a moment of a document, without its fractions of a second."""
+    return at[: len("2026-11-20T14:02:07")].replace("T", " ")
+
+
 def dispatch_text(line: DispatchLine) -> list[str]:
     """Return one dispatch as lines: what was asked, whether the answer counts, what the gate said and why."""
     question = f" ({line.question})" if line.question else ""

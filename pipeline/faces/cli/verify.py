@@ -256,8 +256,10 @@ def _faults(mutation: MutationEvidence) -> list[str]:
     left += f", {mutation.not_chosen} more possible" if mutation.not_chosen else ""
     unfit = f", {mutation.unfit} that do not compile" if mutation.unfit else ""
     head = f"    small faults in the change: {mutation.killed} of {mutation.tried} noticed{unfit}{left}"
+    if not mutation.tried and not mutation.not_tried:
+        return []
     told = (f"{each.path}:{each.line}: {each.what}\n{' ' * 13}{each.source}" for each in mutation.survivors)
-    return [head, *(f"      no test notices {one}" for one in told)] if mutation.tried or mutation.not_tried else []
+    return [head, *(f"      no test notices {one}" for one in told)]
 
 
 def problems_text(problems: Iterable[Problem]) -> list[str]:

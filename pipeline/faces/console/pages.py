@@ -28,7 +28,7 @@ from pipeline.faces.console.patches import files_of, tests_of
 from pipeline.faces.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.matrix.routing.matrix import MATRIX, steps_of
 from pipeline.matrix.routing.plain_words import routed_words
-from pipeline.outcomes import FINAL, Outcome, Reason
+from pipeline.outcomes import COMPLETED, FINAL, Reason
 from pipeline.run.gates import WAYS_BACK, gate_of
 from pipeline.run.recipe_run import load_run
 from pipeline.run.records import TooLargeError, read_record
@@ -193,14 +193,13 @@ def text_of(folder: Path, name: str) -> str:
 _SHOWN_AT_FIRST: Final = 50
 ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
 """Why a run waits for a person's word."""
-_GOOD: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 
 
 def acts_of(view: LiveView) -> tuple[tuple[str, str], ...]:
     """Return what a person can do with a run that stands so, and the words for it; answers have a page."""
     if view.live:
         return (("stop", "Stop it"),)
-    if view.outcome in _GOOD:
+    if view.outcome in COMPLETED:
         return (("land", "Put it onto its base"),)
     if is_over(view.status, view.reason):
         return ()

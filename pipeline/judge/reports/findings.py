@@ -214,7 +214,7 @@ def apply_review(
     must_fix = tuple(finding for finding in after.open if finding.severity.rank <= least.rank)
     new = tuple(id_ for id_ in findings if id_ not in before)
     signal = _signal(report.verdict, after, must_fix, least, notes)
-    moved = any((a.status, a.severity) != (findings[i].status, findings[i].severity) for i, a in before.items())
+    moved = any((was.status, was.severity) != (findings[i].status, findings[i].severity) for i, was in before.items())
     raised_bar = any(finding.id in new for finding in must_fix)
     settled = not moved and not raised_bar and not any(finding.is_proved for finding in must_fix)
     if signal is not Signal.ACCEPTABLE and review_number > 1 and settled:

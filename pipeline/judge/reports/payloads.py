@@ -172,7 +172,7 @@ def _iter_faults(value: object, schema: Mapping[str, Any], at: str) -> Iterator[
             yield from min(tries, key=len)
             return
     if (types := schema.get("type")) is not None:
-        wanted = [str(one) for one in (cast("list[object]", types) if isinstance(types, list) else [types])]
+        wanted = [str(one) for one in cast("list[object]", types)] if isinstance(types, list) else [str(types)]
         if not any(_is(value, one) for one in wanted):
             yield at, f"accepted: {' or '.join(wanted)}; this is {_name(value)}"
             return

@@ -155,8 +155,8 @@ def shape(schema: Mapping[str, Any]) -> str:
 
 def optional(schema: Mapping[str, Any]) -> list[str]:
     """Return the keys that every alternative of a report may leave out."""
-    names = {name: None for each in alternatives(schema) for name in each.get("properties", {})}
-    needed = {name for each in alternatives(schema) for name in each.get("required", ())}
+    needed = {field.name for each in alternatives(schema) for field in required(schema, each)}
+    names = dict.fromkeys(name for each in alternatives(schema) for name in each.get("properties", {}))
     return [name for name in names if name not in needed]
 
 

@@ -68,7 +68,8 @@ class _Fence:
 
     def is_left_by(self, line: str) -> bool:
         # The list item that may hold the fence ends here, and the fence with it.
-        return bool(line.strip()) and len(line[: len(line) - len(line.lstrip())].expandtabs(4)) < self.column
+        indent = line[: len(line) - len(line.lstrip())].expandtabs(4)
+        return bool(line.strip()) and len(indent) < self.column
 
 
 def block(text: str) -> str:
