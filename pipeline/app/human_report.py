@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.config.user_folders import short
 from pipeline.errors import UserError
-from pipeline.judge.reports.artifacts import REFUTED
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.judge.reports.fields import Verdict
 from pipeline.judge.reports.findings import capped, headline
-from pipeline.judge.reports.markdown import parse
 from pipeline.judge.reports.parse import parse_report, report_faults
 from pipeline.judge.reports.reviews import FAULTS, CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
 from pipeline.judge.reports.schema_errors import Fault
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.proofs import Edit
 
-_FINDING: Final = re.compile(r"### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)")
 _BLOCKING: Final = ("BLOCK", "HIGH")
 SHOWS_CRITERIA: Final = ("write-tests", "build")
 """The kinds whose report says which tests show which criterion."""
@@ -44,26 +39,6 @@ _EARLIER: Final = ("diagnosis", "measured", "candidate_patch")
 """The artifacts of who is asked again: work can lie at the desk."""
 _ANSWERED: Final = ("review-plan", "review-split")
 """The kinds that answer the questions of a split, where there are tasks."""
-
-
-@dataclass(frozen=True)
-class OpenFinding:
-    """A finding that a re-review has to answer."""
-
-    id: str
-    severity: str
-    title: str
-
-
-def open_findings(asked: Asked) -> list[OpenFinding]:
-    """Return the findings that a re-review has to answer: those above what is refuted, and none that a proof quotes."""
-    found: list[OpenFinding] = []
-    for file in asked.artifact("open_findings"):
-        lines = [line.text for line in parse(file.read_text(encoding="utf-8")).prose]
-        settled = lines.index(REFUTED) if REFUTED in lines else len(lines)
-        matches = map(_FINDING.fullmatch, lines[:settled])
-        found += [OpenFinding(**match.groupdict()) for match in matches if match is not None]
-    return found
 
 
 def tasks_of(asked: Asked) -> list[Task]:
@@ -91,7 +66,7 @@ def accepted(asked: Asked, content: Mapping[str, Any], *, prior: bool) -> dict[s
         known = {(one.get("task"), one.get("id")) for one in said}
         left = (one for one in asked.to_answer if one.id != FAULTS and (one.task, one.id) not in known)
         found["criteria"] = [*said, *({"task": one.task, "id": one.id, "met": True} for one in left)]
-    if prior and (open_ones := open_findings(asked)):
+    if prior and (open_ones := asked.open_findings()):
         found["prior"] = [{"id": one.id, "status": "resolved"} for one in open_ones]
     return found
 
@@ -214,7 +189,7 @@ def _without_a_finding(content: Mapping[str, Any]) -> Fault | None:
 def _unanswered(asked: Asked, content: Mapping[str, Any]) -> Fault | None:
     """Return what is wrong with accepting what has open blockers that nobody answers: the run would ask again."""
     answered = {entry.get("id") for entry in content.get("prior") or ()}
-    left = [one.id for one in open_findings(asked) if one.severity in _BLOCKING and one.id not in answered]
+    left = [one.id for one in asked.open_findings() if one.severity in _BLOCKING and one.id not in answered]
     if content.get("verdict") != Verdict.ACCEPTABLE.value or not left:
         return None
     return Fault(

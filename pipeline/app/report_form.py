@@ -109,7 +109,7 @@ class ReportForm:
             begun["criteria"] = [{"task": one.task, "id": one.id} for one in self.asked.to_answer]
         if self.asked.kind in human_report.SHOWS_CRITERIA:
             begun["criteria"] = [{"id": one.id} for one in self._criteria()]
-        begun["prior"] = [{"id": one.id} for one in human_report.open_findings(self.asked)]
+        begun["prior"] = [{"id": one.id} for one in self.asked.open_findings()]
         return begun
 
     def _begun_with(self, previous: PreviousReport | None) -> Mapping[str, Any]:
@@ -131,7 +131,7 @@ class ReportForm:
             else []
         )
         met = [f"task {one.task}, {one.id}: {one.text}" for one in self.asked.to_answer]
-        open_ones = human_report.open_findings(self.asked)
+        open_ones = self.asked.open_findings()
         return {
             "criteria": list(map(visible, (*shown, *met))),
             "prior": [visible(f"{one.id} [{one.severity}] {one.title}") for one in open_ones],

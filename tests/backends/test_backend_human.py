@@ -349,3 +349,12 @@ def test_the_criteria_of_a_task_stand_in_the_template_of_its_tests(tmp_path: Pat
     ready, *others = json.loads(slot.desk.template.read_text())
     assert ready["criteria"] == [{"id": id_, "tests": [], "reason": ""} for id_ in ("C1", "C2")]
     assert not any("criteria" in each for each in others)
+
+
+def test_the_findings_that_are_open_stand_in_the_template(tmp_path: Path) -> None:
+    slot = Slot(tmp_path)
+    slot.artifacts["open_findings"] = "# Open findings\n\n### plan-1-01 [HIGH] It fails\n"
+    asked = {"kind": "review-plan", "role": "check"}
+    slot.play(None, {"verdict": "ACCEPTABLE"}, report_schema=report_schema("review-plan", Role.CHECK), facts=asked)
+    begun = json.loads(slot.desk.template.read_text())
+    assert begun["prior"] == [{"id": "plan-1-01", "status": "", "note": ""}]

@@ -26,6 +26,9 @@ from kit import (
     make_project,
 )
 
+from pipeline.faces.cli.verify import verify_text
+from pipeline.testing.verification.results import CommitCheck, Status, TestLine, VerifyDocument
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -434,3 +437,15 @@ def test_a_commit_that_git_itself_cannot_check_out_is_not_checked(clone: Clone) 
     code, check = clone.check(commit)
     assert (code, check["status"]) == (2, "unchecked")
     assert "File name too long" in check["why"]
+
+
+def test_a_commit_that_has_only_guards_is_not_said_to_have_been_red() -> None:
+    line = TestLine(
+        id="a::test_b", granularity="id", recorded="GUARD", measured="GUARD", before_holds=True, after_holds=True
+    )
+    checked = CommitCheck(
+        commit="1" * 40, subject="test: b", status=Status.VERIFIED, red_over="parent", tests=(line,), kept=3
+    )
+    told = verify_text(VerifyDocument(ok=True, status=Status.VERIFIED, exit_code=0, asked="HEAD", commits=(checked,)))
+    assert "guards over the parent's code and in the commit, 3 tests besides them kept" in told
+    assert "RED" not in told

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16230,
-    "pipeline/app": 9480,
+    "pipeline/app": 9465,
     "pipeline/steps": 7230,
     "pipeline/faces": 6820,
-    "pipeline/agents": 6750,
+    "pipeline/agents": 6765,
     "pipeline/judge": 5400,
     "pipeline/matrix": 4610,
     "pipeline/sandbox": 3800,

@@ -69,6 +69,19 @@ def test_each_test_is_held_to_faults_in_what_it_enters(tmp_path: Path) -> None:
     assert all(survivor.path == "shop.py" for survivor in found.survivors)
 
 
+def test_faults_go_first_into_the_subject_where_a_test_enters_much_else(tmp_path: Path) -> None:
+    door = "import shop\n\n\ndef ask(total):\n    total = max(total, 0)\n    return shop.price(total + 1, 'low')\n"
+    written = "from door import ask\n\n\ndef test_ask():\n    assert ask(1)\n"
+    files = {"pyproject.toml": PYPROJECT, "shop.py": SHOP, "door.py": door}
+    project = repository(tmp_path, files, {"tests/test_door.py": written})
+    with without_run(project) as lab:
+        found = seen(lab)
+        ids = {entry: record.function for entry, record in found.records.items()}
+        passing = Passing(tree_of(lab, "HEAD"), ids, {"shop.py"}, found.layout)
+        tried = anyio.run(faults_noticed, lab, Probes(mutants=1, seconds=300), passing)
+    assert {survivor.path for survivor in tried.survivors} == {"shop.py"}
+
+
 @pytest.mark.broad
 def test_what_asserts_nothing_notices_nothing_though_a_fault_makes_the_code_throw(tmp_path: Path) -> None:
     found = noticed(tmp_path, ASSERTS_NOTHING)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from pipeline.agents.backends.layout import Manifest, opened_file
 from pipeline.errors import UserError
+from pipeline.judge.reports.artifacts import REFUTED
 from pipeline.judge.reports.kinds import report_schema
+from pipeline.judge.reports.markdown import parse
 from pipeline.judge.reports.reviews import FAULTS, ToAnswer
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Question, Role
@@ -38,6 +41,16 @@ _BY_ACCEPTABLE: Final = {
     "prior": "each open finding is resolved",
 }
 _MANIFEST: Final = TypeAdapter(Manifest)
+_FINDING: Final = re.compile(r"### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)")
+
+
+@dataclass(frozen=True)
+class OpenFinding:
+    """A finding that a re-review has to answer."""
+
+    id: str
+    severity: str
+    title: str
 
 
 class Asked(BaseModel):
@@ -91,6 +104,16 @@ class Asked(BaseModel):
     def artifact(self, name: str) -> list[Path]:
         """Return the texts of an artifact that was handed over; none where there is no such artifact."""
         return sorted((Path(self.exchange).parent / "artifacts" / name).glob("*.md"))
+
+    def open_findings(self) -> list[OpenFinding]:
+        """Return the findings that a re-review answers: those above what is refuted, and none that a proof quotes."""
+        found: list[OpenFinding] = []
+        for file in self.artifact("open_findings"):
+            lines = [line.text for line in parse(file.read_text(encoding="utf-8")).prose]
+            settled = lines.index(REFUTED) if REFUTED in lines else len(lines)
+            matches = map(_FINDING.fullmatch, lines[:settled])
+            found += [OpenFinding(**match.groupdict()) for match in matches if match is not None]
+        return found
 
     @property
     def report_schema(self) -> dict[str, Any]:

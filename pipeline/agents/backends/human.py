@@ -162,7 +162,7 @@ def _not_asked(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _begun(reports: list[dict[str, object]], asked: Asked) -> list[dict[str, object]]:
-    """Return the templates with an entry for each criterion that is to be answered, as far as these are known."""
+    """Return the templates with an entry for each criterion and open finding that is to be answered."""
     criteria: list[dict[str, object]] = [
         {"task": one.task, "id": one.id, "met": None, "note": ""} for one in asked.to_answer
     ]
@@ -170,7 +170,9 @@ def _begun(reports: list[dict[str, object]], asked: Asked) -> list[dict[str, obj
         tasks = [parse_task_md(file.read_text(encoding="utf-8")) for file in asked.artifact("task")]
         ids = [one.id for task in tasks if isinstance(task, Task) for one in task.criteria]
         criteria = [{"id": id_, "tests": [], "reason": ""} for id_ in ids]
-    return [{**each, "criteria": criteria} if criteria and "criteria" in each else each for each in reports]
+    prior: list[dict[str, object]] = [{"id": one.id, "status": "", "note": ""} for one in asked.open_findings()]
+    begun = {name: found for name, found in (("criteria", criteria), ("prior", prior)) if found}
+    return [each | {name: found for name, found in begun.items() if name in each} for each in reports]
 
 
 def _one_or_all(found: list[dict[str, object]]) -> object:

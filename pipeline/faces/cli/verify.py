@@ -113,6 +113,8 @@ def _commit(commit: CommitCheck) -> list[str]:
 def _measured(commit: CommitCheck) -> str:
     """Return the head of the list of tests; that they were RED and are GREEN is only said where it is true."""
     over = _OVER[commit.red_over]
+    if commit.status is Status.VERIFIED and all(test.recorded == "GUARD" for test in commit.tests):
+        return f"guards over {over} and in the commit, {counted(commit.kept, 'test')} besides them kept"
     if commit.status is Status.VERIFIED:
         return f"RED over {over}, GREEN in the commit, {counted(commit.kept, 'test')} besides them kept"
     return f"measured over {over}, then in the commit; {counted(commit.kept, 'test')} besides them kept"

@@ -53,7 +53,7 @@ class Passing:
     Args:
         tree: The tests over that code.
         tests: Their ids, with the function of each: where one has several cases, any of them may notice a fault.
-        about: Files that come first where nobody can tell what a test enters: it starts a process, or is not traced.
+        about: The files of the tests' subject, which come first: a test through a public function enters much else.
         layout: Which files are tests.
         traced: A run of these tests over that tree, traced, where there is one.
     """
@@ -163,13 +163,14 @@ class _Looked:
         yield from list(dict.fromkeys(mutant for mutant in turns if mutant is not None))[:most]
 
     def _of(self, cases: Iterable[TestRecord]) -> Iterator[Mutant]:
-        """Yield the faults of one test function: in the functions that it names or enters, then beside these."""
+        """Yield the faults of one test function: in what it enters of its subject, in what it names, in the rest."""
         reaches = [record.reach for record in cases if record.reach is not None]
         entered = {_place(entry) for reach in reaches for entry in reach.functions}
         named = {_place(entry) for reach in reaches for entry in reach.references}
         files = {path for path, _ in named}
+        subject = {place for place in entered if place[0] in self._about}
         near = {place for place in entered if place[0] in files} | {place for place in named if place[1]}
-        found = [*self._in(near), *self._in(entered - near)]
+        found = [*self._in(subject), *self._in(near - subject), *self._in(entered - near - subject)]
         # what runs when a file is imported is what a test looks at only where it enters nothing
         yield from found or self._in({(path, "") for path in files})
         if not entered and any(map(_may_reach_anything, cases)):

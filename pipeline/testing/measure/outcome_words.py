@@ -171,6 +171,8 @@ def _reached(found: ReachEvidence) -> str:
 def _mutated(found: MutationEvidence) -> str:
     if found.trouble:
         return f"Nothing was tried: {one_line(found.trouble)}"
+    if not (found.tried or found.unfit or found.uncompiled or found.not_tried or found.not_chosen):
+        return "No fault fits these lines."
     counted = [f"{found.killed} noticed", f"{len(found.survivors)} not noticed by any test that was run"]
     if found.unfit:
         counted.append(f"{found.unfit} did not compile or could not be imported")
