@@ -36,6 +36,8 @@ class Reason(StrEnum):
     BUDGET = "budget"
     AGENT_UNAVAILABLE = "agent_unavailable"
     LOCKED = "locked"
+    SUPERSEDED = "superseded"
+    HUB_UNAVAILABLE = "hub_unavailable"
     CLAIMED_ELSEWHERE = "claimed_elsewhere"
     ESCAPE = "escape"
     LOOPS_EXHAUSTED = "loops_exhausted"
@@ -84,6 +86,8 @@ REASON_EXIT_CODES: Final[dict[Reason, int]] = {
     Reason.BUDGET: 5,
     Reason.AGENT_UNAVAILABLE: 75,
     Reason.LOCKED: 75,
+    Reason.SUPERSEDED: 75,
+    Reason.HUB_UNAVAILABLE: 75,
     Reason.CLAIMED_ELSEWHERE: 75,
     Reason.ESCAPE: 6,
 }

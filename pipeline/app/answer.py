@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import anyio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.app import conflicting_changes
-from pipeline.app.driving import put_away, undo_edits
+from pipeline.app.driving import keep_at_hub, put_away, undo_edits
 from pipeline.app.next_lines import what_stays
 from pipeline.app.open_gates import ANSWER, StepGate, meant, require_gate
 from pipeline.app.packets import require_question, require_seen
@@ -483,6 +484,8 @@ def record(
         act.give(ctx)
         put_away(ctx)
         run.queue()  # behind what was written
+        if ctx.hub is not None:
+            anyio.run(keep_at_hub, ctx)
     name = run.info.run_id
     return AnsweredDocument(
         run_id=name,
@@ -571,6 +574,11 @@ def abandon(
                 say(f"{path} was changed meanwhile and is left as it is")
             run.abandon()
         done = put_away(ctx)
+        try:
+            if ctx.hub is not None:
+                anyio.run(keep_at_hub, ctx)
+        except UserError as error:  # it goes on elsewhere, or nobody can be told: here it is given up all the same
+            say(f"    {error.message}")
         if (stays := what_stays(repository, run)) is not None:
             say(stays)
         return done

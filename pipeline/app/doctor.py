@@ -36,7 +36,8 @@ from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate
 from pipeline.progress import counted
-from pipeline.repo import Repository
+from pipeline.repo import Repository, UnreachableError
+from pipeline.run.hub import CHECKPOINT_REFS, KEPT_REFS, knows
 from pipeline.run.preconditions import base_branch, shown_by_live_runs
 from pipeline.run.preflight import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.run.run import Run
@@ -55,10 +56,11 @@ from pipeline.vocabulary import ISSUE_ROLES, Role
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from pipeline.agents.dispatch.agent_choice import Choice
     from pipeline.config.load import Loaded
+    from pipeline.config.model import Config
     from pipeline.config.trust import Widening
     from pipeline.sandbox.boxes.box import ProvableBox
 
@@ -129,7 +131,9 @@ def stray_folders(repository: Repository, state: Path, names: Collection[str]) -
 def stray_refs(repository: Repository, names: Collection[str]) -> list[Leftover]:
     """Return the refs of this worktree's runs that are gone."""
     refs = [
-        ref for prefix in (RUN_REFS, PUBLISH_REFS) for ref in repository.refs(f"{prefix}{worktree_key(repository)}/")
+        ref
+        for prefix in (RUN_REFS, PUBLISH_REFS, KEPT_REFS)
+        for ref in repository.refs(f"{prefix}{worktree_key(repository)}/")
     ]
     return [
         Leftover(f"{ref} belongs to no run", f"git update-ref -d {ref}")
@@ -277,7 +281,7 @@ async def checkup(
         checks += [fault] if (fault := _fault(refuse_hidden, repository)) is not None else []
         checks += _closed(repository)
     if repository is not None and loaded is not None:
-        checks += _conventions(repository, loaded)
+        checks += [*_conventions(repository, loaded), *_hub(repository, loaded.config)]
     if repository is not None and loaded is not None:
         trusted, may_ask = _trust(repository, loaded, environ)
         checks += [trusted, *check_agents(loaded, environ, asked_roles(repository, loaded, environ))]
@@ -410,6 +414,24 @@ def _clean(repository: Repository, told: Check) -> Check:
         advice.append(f"add {', '.join(found.patterns)} to .gitignore and commit that, or to .git/info/exclude")
     same_as = told.id if told.status == "fail" else None
     return Check(id="worktree", status="warn", message=message, advice="; ".join(advice), same_as=same_as)
+
+
+def _hub(repository: Repository, config: Config) -> Iterator[Check]:
+    """Yield whether the hub of a fleet can be reached, where one is configured."""
+    url = config.fleet.hub
+    if url is None:
+        return
+    if not knows(repository, url):
+        message = f"no remote of this repository is {url}: its runs are not kept at the hub"
+        yield _warned("hub", message, f"git remote add hub {shlex.quote(url)}")
+        return
+    try:
+        count = len(repository.remote_refs(url, f"{CHECKPOINT_REFS}*"))
+    except UnreachableError as error:
+        message = f"{url} is out of reach: {str(error).splitlines()[0] if str(error) else 'no answer'}"
+        yield Check(id="hub", status="fail", message=message, advice=f"git ls-remote {shlex.quote(url)}")
+        return
+    yield Check(id="hub", status="ok", message=f"{url} answers, and has {counted(count, 'run')}")
 
 
 def _tracker(repository: Repository) -> Check:

@@ -31,7 +31,9 @@ from pipeline.repo import GitError
 from pipeline.run.drafts import put_back, vain_edit
 from pipeline.run.files import full_disk
 from pipeline.run.gates import gate_of, gate_place
+from pipeline.run.hub import HeldElsewhereError
 from pipeline.run.run_ref import keep, trees_of
+from pipeline.run.store import release_claim
 from pipeline.run.summary_facts import task_words
 from pipeline.sandbox.boxes.orphans import end_lost
 from pipeline.sandbox.escapes import EscapeError
@@ -157,11 +159,40 @@ async def finish(ctx: ContextT, display: Display, interruption: Interruption) ->
             raise
         if told.reason is Reason.DISK:
             forget_cache(ctx)
-        told.actions = (*told.actions, f"redfirst resume {ctx.run.info.run_id}")
+        if told.reason is Reason.SUPERSEDED:  # nobody here is to go on with it
+            release_claim(ctx.repository, ctx.run.info.issue or "", ctx.run.info.run_id)
+        else:
+            told.actions = (*told.actions, f"redfirst resume {ctx.run.info.run_id}")
         if told is not error:
             raise told from error
         raise
-    return put_away(ctx)
+    put_away(ctx)
+    try:
+        await keep_at_hub(ctx)
+    except UserError as error:
+        if error.reason is not Reason.HUB_UNAVAILABLE:
+            raise
+        ctx.say(f"    {error.message}")  # the run itself is as it is
+    return ctx
+
+
+async def keep_at_hub(ctx: DriverContext) -> None:
+    """Let other machines go on from where the run stands now, before anything more is paid.
+
+    Raises:
+        UserError: the run goes on elsewhere, or the hub is out of reach for too long.
+    """
+    if ctx.hub is None:
+        return
+    try:
+        await ctx.hub.checkpoint(ctx.run)
+    except HeldElsewhereError as error:
+        name = ctx.run.info.run_id
+        raise UserError(
+            f"{error} has the issue of {name} at the hub. This driver stops. See who drives it: redfirst fleet runs",
+            Reason.SUPERSEDED,
+            actions=("redfirst fleet runs",),
+        ) from error
 
 
 def put_away(ctx: ContextT) -> ContextT:
@@ -201,6 +232,7 @@ async def _drive_issue(ctx: Context) -> None:
         if ctx.stopping != "no" and state.lanes[lane].step not in _UNSTOPPABLE:
             return _of_lane(lane, stopped(here))
         undo_edits(ctx)
+        await keep_at_hub(ctx)
         try:
             event = await STEPS[state.lanes[lane].step](here)
         except EscapeError as error:  # whatever the step did: what it measured changed the user's repository
@@ -276,6 +308,7 @@ async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
     if lane == TRUNK:
         return await RUNNERS[At.BEGIN](ctx)
     here = ctx.seen_from(lane)
+    await keep_at_hub(ctx)
     if ctx.stopping != "no":
         return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note=f"{lane} is asked when the run goes on")
     try:

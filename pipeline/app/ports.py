@@ -13,6 +13,7 @@ from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.hub import Hub, knows
 from pipeline.run.store import state_of_run
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.languages.projects.detection import choose, looked_for
@@ -69,7 +70,12 @@ def context_of(
         environ=environ,
         say=say,
     )
+    url = config.fleet.hub
+    if url is not None and not knows(repository, url):
+        say(f"    no remote of this repository is the hub {url}, so its runs are not kept there")
+        url = None
     return kind(
+        hub=None if url is None else Hub(repository, url, config.fleet.wait_s, say),
         run=run,
         repository=repository,
         checkout=checkout,

@@ -219,6 +219,13 @@ def _free(repository: Repository, issue: str, slug: str) -> tuple[str, Path]:
     raise AssertionError  # there is always a next number
 
 
+def free_place(repository: Repository, name: str) -> Path:
+    """Return a folder beside the main checkout that nobody has, called after it and *name*."""
+    main, known = repository.main_checkout, {each.path for each in repository.worktrees()}
+    folders = (main.parent / f"{main.name}-{name}{'' if number == 1 else f'-{number}'}" for number in count(1))
+    return next(one for one in folders if not os.path.lexists(one) and one.resolve() not in known)
+
+
 @contextmanager
 def _locked(folder: Path) -> Generator[int]:
     """Hold a flock on a folder, and lend its handle: no file is made, so none can be left."""

@@ -7,6 +7,7 @@ variables of `env` are keys of their own.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -38,10 +39,13 @@ _NEEDS: Final[Mapping[Backend, str]] = {
 }
 
 
+_PASSWORD: Final = re.compile(r"[a-z+]+://[^/@]*:[^/@]*@")
+"""The beginning of a URL with a password."""
 _DEFAULT: Final = Origin(Layer.DEFAULT)
 _YOURS: Final = "your own configuration alone: it says what"
 _PLACES: Final[tuple[tuple[KeyPath, frozenset[Layer], str], ...]] = (
     (("mcp",), frozenset({Layer.USER}), f"{_YOURS} agents of other programs may run in your name"),
+    (("fleet",), frozenset({Layer.USER}), f"{_YOURS} where your runs are kept, and who may go on with them"),
     (
         ("limits", "work"),
         frozenset(Layer) - {Layer.REPOSITORY},
@@ -188,6 +192,10 @@ def _refuse_contradictions(loaded: Loaded) -> None:
                 raise _not_its_part(loaded, role, agent.backend)
     for name in LANGUAGES:
         _refuse_variables(loaded, name)
+    if loaded.config.fleet.hub is not None and _PASSWORD.match(loaded.config.fleet.hub):
+        origin = _origin(loaded, "fleet.hub")
+        why = "give no password in the URL, since it is shown in places. git asks a credential helper, and ssh has keys"
+        raise UserError(f"{origin}: fleet.hub: {why}.", Reason.CONFIG, path=origin.source, pointer="/fleet/hub")
 
 
 def _refuse_variables(loaded: Loaded, name: str) -> None:

@@ -262,6 +262,17 @@ class Mcp(Table):
     ] = None
 
 
+class Fleet(Table):
+    """`[fleet]`: where several machines meet that drive the runs of one repository."""
+
+    hub: Annotated[
+        str | None, Field(description="The URL of the hub, a bare git repository that all machines reach")
+    ] = None
+    wait_s: Annotated[
+        float, Field(ge=0, le=86_400, description="Seconds for which a hub that is out of reach is tried")
+    ] = 600
+
+
 class Config(Table):
     """The whole configuration."""
 
@@ -296,6 +307,7 @@ class Config(Table):
     commits: Commits = Commits()
     probes: Probes = Probes()
     mcp: Mcp = Mcp()
+    fleet: Fleet = Fleet()
     quarantine: Annotated[
         tuple[Quarantined, ...], Field(description="Tests that do not count for now, each with an owner and an end")
     ] = ()

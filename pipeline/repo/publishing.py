@@ -132,12 +132,13 @@ class PublishDoor(ObjectDoor):
                 self.worktree,
             )
 
-    def add_worktree(self, folder: Path, branch: str, base: str, *, holds: Sequence[int] = ()) -> None:
-        """Create *branch* at *base* and a linked worktree of it at *folder* (run `--worktree`).
+    def add_worktree(self, folder: Path, branch: str, base: str | None, *, holds: Sequence[int] = ()) -> None:
+        """Create *branch* at *base*, unless that is None, and a linked worktree of it at *folder* (run `--worktree`).
 
         git keeps the handles *holds*, and with them what they lock, when whoever started it is killed.
         """
-        self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base, keeps=holds)
+        what = (str(folder), branch) if base is None else ("-b", branch, str(folder), base)
+        self._git("worktree", "add", "--quiet", *what, keeps=holds)
 
     def remove_worktree(self, folder: Path, branch: str, tip: str, *, submodules: bool = False) -> None:
         """Remove a linked worktree without uncommitted changes, and its branch if that is still at *tip*.

@@ -11,6 +11,7 @@ from pipeline.repo.git_files import Worktree, linked_in_files
 from pipeline.repo.objects import alternates
 from pipeline.repo.process import run
 from pipeline.repo.publishing import PublishDoor
+from pipeline.repo.remotes import RemoteDoor
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ class NoRepositoryError(UserError):
     """A folder that is in no git repository."""
 
 
-class Repository(PublishDoor):
-    """A repository as seen from one worktree, with the read, object and publish doors."""
+class Repository(PublishDoor, RemoteDoor):
+    """A repository as seen from one worktree, with the read, object, publish and remote doors."""
 
     @classmethod
     def find(cls, start: Path) -> Repository:

@@ -213,6 +213,8 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
         Reason.ISSUE_NOT_TODO: ("redfirst issue show {issue}", "redfirst issue status {issue} todo", *_AGAIN),
         Reason.DEPENDENCY_UNMET: ("redfirst issue show {issue}", "redfirst issue ready"),
         Reason.DEPENDENCY_MISSING: ("redfirst issue show {issue}", "redfirst issue lint"),
+        Reason.SUPERSEDED: ("redfirst runs",),
+        Reason.HUB_UNAVAILABLE: ("redfirst doctor",),
         Reason.CLAIMED_ELSEWHERE: ("redfirst runs", "git for-each-ref refs/redfirst/claims"),
         Reason.LOCKED: _WATCH,
         Reason.BASELINE_IMPOSSIBLE: (*_WHY, "redfirst doctor", *_AGAIN),

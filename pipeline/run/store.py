@@ -42,8 +42,13 @@ def key_of_worktree(path: Path) -> str:
     return kept.decode().strip() if kept is not None and _KEY.fullmatch(kept) else _key(path, b"")
 
 
-def keep_key(path: Path) -> None:
-    """Write down what a worktree is called, unless it is: by its path where it has runs of an older version.
+def is_key(text: str) -> bool:
+    """Return whether a text can be what a worktree is called."""
+    return _KEY.fullmatch(f"{text}\n".encode(errors="replace")) is not None
+
+
+def keep_key(path: Path, key: str | None = None) -> None:
+    """Write down what a worktree is called, unless it is: as is said, or by its path where it has older runs.
 
     Else the name is one that no other worktree ever had at that place.
 
@@ -55,7 +60,7 @@ def keep_key(path: Path) -> None:
         return
     records = path / WORKFLOW
     older = records.is_dir() and any(one.name.startswith("run-") for one in records.iterdir())
-    key = _key(path.resolve(), b"" if older else secrets.token_bytes(16))
+    key = key or _key(path.resolve(), b"" if older else secrets.token_bytes(16))
     with disk(folder / _KEPT):
         own = folder / f"{_KEPT}.{os.getpid()}"
         own.write_bytes(f"{key}\n".encode())

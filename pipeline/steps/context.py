@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pipeline.process import Box
     from pipeline.repo import Repository
     from pipeline.run.checkout import PrivateCheckout
+    from pipeline.run.hub import Hub
     from pipeline.run.preconditions import Start
     from pipeline.run.run import Run
     from pipeline.testing.languages.protocol import Environment
@@ -103,6 +104,8 @@ class DriverContext:
     """Journals that this driver goes on with the run, with the flags and the configuration that count from here on."""
     lane_name: str = TRUNK
     """The lane whose step is given this."""
+    hub: Hub | None = None
+    """Where the run is kept for other machines; None where it has no fleet."""
     waiting: list[anyio.Event] = field(default_factory=list["anyio.Event"])
     """Of who begins a dispatch once another one is over: what is left of the budget is its share."""
 

@@ -12,7 +12,9 @@ from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.outcomes import Reason
 from pipeline.run import tracker
 from pipeline.run.drafts import task_file, write_draft
+from pipeline.run.hub import HeldElsewhereError
 from pipeline.run.journal_kinds import ClaimTaken
+from pipeline.run.run_ref import give_back_claim
 from pipeline.run.store import take_claim
 from pipeline.vocabulary import Signal
 from todo import ErrorKind, Status
@@ -44,6 +46,13 @@ async def run(ctx: Context) -> Event:
     holder = take_claim(ctx.repository, ctx.issue, info.run_id)
     if holder is not None:
         return Event(signal=Signal.CLAIMED_ELSEWHERE, reason=Reason.CLAIMED_ELSEWHERE, note=f"claimed by {holder}")
+    try:
+        if ctx.hub is not None:
+            await ctx.hub.checkpoint(ctx.run)
+    except HeldElsewhereError as error:
+        give_back_claim(ctx.repository, ctx.run)
+        note = f"claimed at the hub by {error}"
+        return Event(signal=Signal.CLAIMED_ELSEWHERE, reason=Reason.CLAIMED_ELSEWHERE, note=note)
     if not ctx.run.journal.of(ClaimTaken):
         ctx.run.journal.append(ClaimTaken(issue=ctx.issue))
     raw = committed.raw(f"{ctx.issue}.md")

@@ -77,7 +77,10 @@ async def _publish(ctx: Context) -> Event | None:
         refusal = await _make(ctx, base)
         if refusal is not None:
             return refusal
-    return move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base, first=not tried)
+    new = ctx.run.journal.of(PublishIntended)[-1].data.commits[-1]
+    if ctx.hub is not None and (why := await ctx.hub.checkpoint(ctx.run, commit=new, ends=True)) is not None:
+        return Event(signal=Signal.BRANCH_MOVED, note=why)
+    return move(ctx, new, base, first=not tried)
 
 
 async def _make(ctx: Context, base: Base) -> Event | None:

@@ -90,7 +90,10 @@ async def put_on_branch(
                 refused = _intended(ctx, base, made)
                 if refused is not None:
                     return refused
-            refusal = move(ctx, intended(ctx)[-1].commits[-1], base, first=first)
+            new = intended(ctx)[-1].commits[-1]
+            if ctx.hub is not None and (why := await ctx.hub.checkpoint(ctx.run, commit=new)) is not None:
+                return StepEvent(signal=StepSignal.BRANCH_MOVED, note=why)
+            refusal = move(ctx, new, base, first=first)
             if refusal is not None and refusal.signal is Signal.TIP_MOVED:
                 moved_on = refusal.note
                 continue

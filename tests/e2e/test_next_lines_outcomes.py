@@ -64,6 +64,8 @@ STORIES: Final[dict[str, tuple[str, list[Event]]]] = {
     "rejected/locked": rejected(Reason.LOCKED),
     "rejected/issue_not_found": (BEGUN, [at(Signal.OK), at(Signal.NOT_FOUND)]),
     "rejected/issue_not_todo": (BEGUN, [at(Signal.OK), at(Signal.NOT_TODO)]),
+    "rejected/superseded": rejected(Reason.SUPERSEDED),
+    "rejected/hub_unavailable": rejected(Reason.HUB_UNAVAILABLE),
     "rejected/claimed_elsewhere": (BEGUN, [at(Signal.OK), at(Signal.CLAIMED_ELSEWHERE)]),
     "parked/environment": (ASKED, [at(Signal.ENV_BROKEN)]),
     "parked/agent_unavailable": (ASKED, [at(Signal.UNAVAILABLE, role=Role.ORCHESTRATOR)]),
@@ -94,6 +96,7 @@ REJECTIONS: Final[dict[str, Callable[[Project], object]]] = {
 }
 REPEATING: Final = {
     *("rejected/usage", "rejected/config", "rejected/disk", "rejected/environment", "rejected/issue_not_found"),
+    *("rejected/superseded", "rejected/hub_unavailable"),
     *("parked/environment", "parked/agent_unavailable", "failed/cleanup_needed", "failed/evidence_not_reached"),
     "failed/baseline_impossible",
     *("completed/nothing_to_do", "parked/regression"),

@@ -156,6 +156,7 @@ _COMMANDS: Final = (
     ("console", "servers:console", "Show the runs of this repository in a browser on this machine."),
     ("queue", "queue:app", "Order issues that `redfirst work` is to run."),
     ("work", "queue:work", "Run what is in the queue, several orders at once."),
+    ("fleet", "fleet:app", "Share runs with other machines, by a hub."),
     ("issue", "issue:app", "File, read and change the issues of the repository."),
     ("agents", "agents:app", "Show the roles, what they may do, and by which rule."),
     ("verify", "verify:verify", "Check again that the tests of a commit fail before it and pass in it."),
@@ -184,7 +185,7 @@ LAZY_COMMANDS: Final = [LazyCommand(name, f"pipeline.faces.cli.{place}", words) 
 
 PANELS: Final[dict[str, tuple[str, ...]]] = {
     "First steps": ("demo", "init", "doctor", "trust", "issue"),
-    "Work": ("run", "resume", "stop", "abandon", "queue", "work"),
+    "Work": ("run", "resume", "stop", "abandon", "queue", "work", "fleet"),
     "Look and answer": (
         *("runs", "show", "diff", "watch", "console", "explain"),
         *("approve", "reject", "answer", "desk", "hand-in"),

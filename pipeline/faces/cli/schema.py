@@ -124,6 +124,8 @@ _PLACES: Final = {
     "recipe-explain": "pipeline.app.explanation:RecipeExplainDocument",
     "step-outcome": "pipeline.steps.recipe_outcome:StepOutcome",
     "queue": "pipeline.app.ordering:QueueDocument",
+    "fleet": "pipeline.app.fleet:FleetDocument",
+    "fleet-taken": "pipeline.app.fleet:TakenDocument",
 }
 """The documents, by what they are called: their modules are heavy together, and one of them is asked for."""
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {

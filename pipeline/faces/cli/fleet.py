@@ -1,0 +1,92 @@
+"""`redfirst fleet`: the runs of all machines that share a hub (docs/how-to/several-machines.md)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.app import fleet
+from pipeline.characters import visible
+from pipeline.errors import UserError
+from pipeline.faces.cli.arguments import AgentFlags, AsDocument, AsDocumentBesideProgress, ValueFlags
+from pipeline.faces.cli.text import columned, print_result, say, terminal_width, to_the_second
+from pipeline.outcomes import Reason
+from pipeline.repo import Repository
+
+if TYPE_CHECKING:
+    from pipeline.app.fleet import FleetDocument, FleetRun, TakenDocument
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Share runs with other machines, by a hub.")
+
+
+@app.command()
+def runs(as_document: AsDocument = False) -> None:
+    """List the runs that the machines keep at the hub, the one that was written last first.
+
+    Examples:
+      redfirst fleet runs
+
+      redfirst fleet runs --json
+    """
+    print_result(fleet.runs(Repository.find(Path.cwd()), os.environ), _runs_text, as_document=as_document)
+
+
+def _runs_text(document: FleetDocument) -> str:
+    rows = [(visible(one.run), _run_text(one)) for one in document.runs]
+    none = f"The hub {visible(document.hub)} has no run."
+    lines = columned(rows, terminal_width(sys.stdout), indent=0) if rows else [none]
+    return "\n".join([*lines, *map(visible, document.unreadable)])
+
+
+def _run_text(run: FleetRun) -> str:
+    where = f"{visible(run.host)} at {to_the_second(run.last_at)}, line {run.lines}, epoch {run.epoch}"
+    return f"{run.state or 'over'}, {where}{', here' if run.here else ''}"
+
+
+@app.command()
+def take(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run of `redfirst fleet runs`.", show_default=False)],
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with it at once, as `redfirst resume` does.")] = False,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    as_document: AsDocumentBesideProgress = False,
+) -> None:
+    """Bring a run of another machine here, as its last checkpoint has it. Then `resume` goes on with it.
+
+    The machine that had it is refused from your first step on. Nothing of it is published any more.
+
+    Examples:
+      redfirst fleet take run-GAL-39
+
+      cd ../project-gal-39 && redfirst resume run-GAL-39
+
+      redfirst fleet take run-GAL-39 --resume
+    """
+    here = Repository.find(Path.cwd())
+    if not resume and (agent or values):
+        raise UserError("--agent and --set are for the driver: give them with --resume.", Reason.USAGE)
+    document = fleet.take(here, os.environ, run, say)
+    if not resume:
+        print_result(document, _taken_text, as_document=as_document)
+        return
+    from pipeline.app.start import Resumption, go_on
+    from pipeline.faces.cli.run_actions import drive, going_on
+
+    folder = Path(document.folder)
+    there = Repository.find(folder.parents[1])
+    options = replace(going_on(agent, values), environ=dict(os.environ))
+    act = partial(go_on, there, folder, options, Resumption())
+    drive(act, here, there.worktree, folder.name, as_document=as_document)
+
+
+def _taken_text(document: TakenDocument) -> str:
+    lines = [f"{visible(document.run)} is in {visible(document.folder)}, on branch {visible(document.branch)}"]
+    if document.set_aside is not None:
+        lines.append(f"what was here is kept in {visible(document.set_aside)}")
+    return "\n".join([*lines, f"go on: {visible(document.next)}"])

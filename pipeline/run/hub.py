@@ -1,0 +1,279 @@
+"""Keeps a run at the hub, the repository where the machines of a fleet meet, and tells a driver that lost its run.
+
+After each decision the run's folder and its trees are pushed as a checkpoint: a commit on the checkpoint before. The
+hub takes one only where its journal goes on from the one that it has, which the push names. So of two drivers one is
+refused, and git decides which: no clock does. A driver that was frozen while another machine took its run over cannot
+publish, since branch, checkpoint and claim move in one push or stay.
+
+A hub that is out of reach is tried again for a while. An answer that was lost does no harm: what the hub has is read
+then, and a checkpoint whose journal is the beginning of ours is ours.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from pipeline.errors import UserError
+from pipeline.matrix.engine.journal import JOURNAL
+from pipeline.outcomes import Reason
+from pipeline.progress import duration
+from pipeline.repo import NO_OBJECT, Entry, RefMove, Signature, TreeChange, UnreachableError
+from pipeline.run.activity_file import NOW
+from pipeline.run.records import ARTIFACT_LIMIT, walk
+from pipeline.run.run_ref import trees_of
+from pipeline.run.store import Claim, claim_ref, is_claim_of, key_of_run
+from pipeline.trees import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pipeline.repo import Repository
+    from pipeline.run.recipe_run import RecipeRun
+    from pipeline.run.run import Run
+
+    AnyRun = Run | RecipeRun
+
+T = TypeVar("T")
+
+CHECKPOINT_REFS: Final = "refs/redfirst/checkpoints/"
+"""The refs of a hub that have the last checkpoint of each run, by worktree and name."""
+KEPT_REFS: Final = "refs/redfirst/checkpoints/"
+"""The refs here that have the last checkpoint which a driver of this machine pushed."""
+RUN_FOLDER: Final = "run"
+"""The name of the run's folder in the tree of a checkpoint."""
+CLAIM_BYTES: Final = 64 * 1024
+_LARGEST: Final = 1024 * 1024
+"""The size in bytes from which a file of the run folder that no driver needs stays on its machine."""
+_NEEDED: Final = frozenset({JOURNAL, "run.json", "result.json"})
+_HERE_ALONE: Final = frozenset({"lock", NOW})
+_PAUSE_S: Final = 30.0
+_TRIES: Final = 5
+
+
+class HeldElsewhereError(Exception):
+    """Another run has the claim on the issue at the hub; the message is its name."""
+
+
+@dataclass
+class Hub:
+    """One run at the hub of its fleet.
+
+    Args:
+        repository: The repository, seen from the run's worktree.
+        url: Where the hub is.
+        wait_s: How long a hub that is out of reach is tried, in seconds.
+        say: Is told that it is.
+    """
+
+    repository: Repository
+    url: str
+    wait_s: float
+    say: Callable[[str], None]
+    _seen: dict[str, str] | None = field(default=None, init=False)
+    """What the hub has of this run: its checkpoint, the claim on its issue, its branch."""
+    _lock: anyio.Lock = field(default_factory=anyio.Lock, init=False)
+    _kept: str = field(default="", init=False)
+
+    async def checkpoint(self, run: AnyRun, *, commit: str | None = None, ends: bool = False) -> str | None:
+        """Push what is new of the run; with *commit* its branch too, in the same push.
+
+        Args:
+            run: The run.
+            commit: What the branch of the run is to point at.
+            ends: Whether the claim on its issue goes, too.
+
+        Returns:
+            Why the hub's branch cannot be moved to *commit*; None where all is done.
+
+        Raises:
+            HeldElsewhereError: another run has the issue.
+            UserError: another machine has taken the run over, or the hub is out of reach for too long.
+        """
+        async with self._lock:
+            tree = self._tree(run)
+            refused: dict[str, str] = {}
+            for _ in range(_TRIES):
+                seen = await self._look(run)
+                others = [*self._claims(run, seen, ends=ends)]
+                if commit is not None and (there := seen.get(_branch_ref(run), NO_OBJECT)) != commit:
+                    if there != NO_OBJECT and not await self._is_before(run, there, commit):
+                        return f"{run.info.branch} of the hub is at {there[:12]}, which this run's commits do not have"
+                    others.append(RefMove(_branch_ref(run), commit, there))
+                if not others and tree == self._kept:
+                    return None
+                # a lease on a ref that stays is not looked at, so the checkpoint moves each time
+                moves = [self._next(run, tree, seen), *others]
+                refused = await self._patiently(lambda moves=moves: self.repository.push_all(self.url, moves))
+                if not refused:
+                    self._take_in(run, moves)
+                    self._kept = tree
+                    return None
+                self._seen = None  # somebody moved one of them: look again, and say who
+            why = "; ".join(f"{ref}: {said}" for ref, said in refused.items())
+            raise UserError(f"The hub {self.url} refuses what this run pushes: {why}", Reason.HUB_UNAVAILABLE)
+
+    def _next(self, run: AnyRun, tree: str, seen: dict[str, str]) -> RefMove:
+        """Return the move of the checkpoint to one that has this tree."""
+        ref = checkpoint_ref(run)
+        last = seen.get(ref, NO_OBJECT)
+        parent = run.info.start_commit if last == NO_OBJECT else last
+        said = f"{key_of_run(run.folder)}: line {len(run.journal.lines)}, epoch {run.journal.epoch}\n"
+        at = datetime.fromisoformat(run.journal.lines[-1].at)
+        nobody = Signature("redfirst", "redfirst@localhost", f"{int(at.timestamp())} +0000")
+        return RefMove(ref, self.repository.commit_tree(tree, [parent], said, nobody), last)
+
+    def _claims(self, run: AnyRun, seen: dict[str, str], *, ends: bool) -> Iterator[RefMove]:
+        """Yield how the hub's claim on the issue moves, so that it says what the claim here says.
+
+        Raises:
+            HeldElsewhereError: another run has it.
+        """
+        issue = run.info.issue
+        if issue is None:
+            return
+        ref = claim_ref(issue)
+        here = self.repository.refs(ref).get(ref)
+        is_ours = here is not None and is_claim_of(self.repository, ref, here, run.info.run_id)
+        wanted = self._claim(run) if is_ours and not ends else NO_OBJECT
+        there = seen.get(ref, NO_OBJECT)
+        holder = None if there == NO_OBJECT else self._holder(ref, there)
+        if holder not in {None, key_of_run(run.folder)}:
+            if is_ours:
+                raise HeldElsewhereError(holder)
+            return
+        if wanted != there:
+            yield RefMove(ref, wanted, there)
+
+    def _claim(self, run: AnyRun) -> str:
+        state = "queued" if run.queued else "driving" if run.state.outcome is None else "parked"
+        said = {"run": key_of_run(run.folder), "worktree": str(self.repository.worktree), "state": state}
+        return self.repository.write_blob(json.dumps(said | {"host": socket.gethostname()}, sort_keys=True).encode())
+
+    def _holder(self, ref: str, claim: str) -> str:
+        try:
+            return Claim.read(self.repository.blob(claim, CLAIM_BYTES) or b"").run
+        except (ValueError, RecursionError):
+            return f"{ref}, which no run has written,"
+
+    # --- what the hub has ----------------------------------------------------------------------------------------
+
+    async def _look(self, run: AnyRun) -> dict[str, str]:
+        """Return what the hub has of the run; asked once, and again after it refused something.
+
+        Raises:
+            UserError: its checkpoint is none of this driver's.
+        """
+        if self._seen is not None:
+            return self._seen
+        names = [checkpoint_ref(run), *([] if run.info.issue is None else [claim_ref(run.info.issue)])]
+        seen = await self._patiently(lambda: self.repository.remote_refs(self.url, *names, _branch_ref(run)))
+        there = [name for name in names if name in seen]
+        if there:
+            await self._patiently(lambda: self.repository.fetch_from(self.url, there))
+        if checkpoint_ref(run) in seen and not self._goes_on_from(run, seen[checkpoint_ref(run)]):
+            raise superseded_error(run)
+        self._seen = seen
+        return seen
+
+    def _goes_on_from(self, run: AnyRun, checkpoint: str) -> bool:
+        """Return whether the journal of a checkpoint is the beginning of the journal here."""
+        there = self.repository.blob(f"{checkpoint}:{RUN_FOLDER}/{JOURNAL}") or b""
+        return "".join(map(str, run.journal.lines)).encode().startswith(there)
+
+    async def _is_before(self, run: AnyRun, there: str, commit: str) -> bool:
+        """Return whether the hub's branch can be moved forward to *commit*."""
+        await self._patiently(lambda: self.repository.fetch_from(self.url, [_branch_ref(run)]))
+        return self.repository.is_ancestor(there, commit)
+
+    def _take_in(self, run: AnyRun, moves: Sequence[RefMove]) -> None:
+        seen = dict(self._seen or {})
+        for one in moves:
+            seen.pop(one.ref, None)
+            seen |= {} if one.new == NO_OBJECT else {one.ref: one.new}
+        self._seen = seen
+        mine = f"{KEPT_REFS}{key_of_run(run.folder)}"
+        if run.state.has_ended:
+            self.repository.delete_ref(mine)
+            run.written.ref(mine, "")
+        elif self.repository.set_ref(mine, seen[checkpoint_ref(run)]):  # the next one stands on it: git must keep it
+            run.written.ref(mine, seen[checkpoint_ref(run)])
+
+    def _tree(self, run: AnyRun) -> str:
+        """Return the tree of a checkpoint: the run's trees, and its folder but for what only this machine needs."""
+        oids = self.repository.write_files(_files(run))
+        changes = [TreeChange(path, Entry(path, "100644", oid)) for path, oid in oids.items()]
+        return self.repository.build_tree(self.repository.make_tree(trees_of(run)), changes)
+
+    async def _patiently(self, ask: Callable[[], T]) -> T:
+        """Return what the hub answers, however often it has to be asked.
+
+        Raises:
+            UserError: it was out of reach for too long.
+        """
+        until, pause = anyio.current_time() + self.wait_s, 1.0
+        while True:
+            try:
+                return await anyio.to_thread.run_sync(ask)
+            except UnreachableError as error:
+                why = str(error).splitlines()[0] if str(error) else "no answer"
+                if anyio.current_time() + pause > until:
+                    message = (
+                        f"The hub {self.url} was out of reach for {duration(self.wait_s)} ({why}). Nothing is lost: "
+                        "this machine has all of the run. Mend the way to the hub, then resume."
+                    )
+                    raise UserError(message, Reason.HUB_UNAVAILABLE) from error
+                self.say(f"    the hub is out of reach ({why}); it is tried again in {duration(pause)}")
+                await anyio.sleep(pause)
+                pause = min(pause * 2, _PAUSE_S)
+
+
+def knows(repository: Repository, url: str) -> bool:
+    """Return whether a remote of the repository is this hub. The runs of any other one are none of the fleet's."""
+    settings = repository.settings()
+    remotes = {one.value for one in settings if one.key.startswith("remote.") and one.key.endswith(".url")}
+    return any(one.rstrip("/").removesuffix(".git") == url.rstrip("/").removesuffix(".git") for one in remotes)
+
+
+def checkpoint_ref(run: AnyRun) -> str:
+    """Return the ref of the hub that has the last checkpoint of a run."""
+    return f"{CHECKPOINT_REFS}{key_of_run(run.folder)}"
+
+
+def superseded_error(run: AnyRun) -> UserError:
+    """Return the error of a driver whose run goes on elsewhere."""
+    name = run.info.run_id
+    return UserError(
+        f"Another machine took {name} over while this one drove it or could not reach the hub. This driver stops and "
+        f"publishes nothing. What it did stays in {run.folder}. See where it goes on: redfirst fleet runs",
+        Reason.SUPERSEDED,
+        path=str(run.folder),
+        actions=("redfirst fleet runs",),
+    )
+
+
+def _branch_ref(run: AnyRun) -> str:
+    return f"refs/heads/{run.info.branch}"
+
+
+def _files(run: AnyRun) -> Iterator[tuple[str, bytes]]:
+    """Yield what another machine needs of the run folder; a large log stays, and a line in its place says so."""
+    for parent, path, status in walk(run.folder):
+        name = path.rpartition("/")[2]
+        if not stat.S_ISREG(status.st_mode) or path in _HERE_ALONE:
+            continue
+        if status.st_size > _LARGEST and name not in _NEEDED:
+            content = f"{status.st_size} bytes, kept on {socket.gethostname()}\n".encode()
+        else:
+            try:
+                content = read_regular(name, ARTIFACT_LIMIT, parent)
+            except FileNotFoundError:  # an agent of another lane is at work
+                continue
+        yield f"{RUN_FOLDER}/{path}", content
