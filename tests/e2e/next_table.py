@@ -383,7 +383,7 @@ OUTCOMES: Final[dict[str, Advice]] = {
     "a damaged result": Advice({ABANDON: ABANDONED}),
     "a lost run.json": Advice({"git for-each-ref refs/redfirst/claims": READS}),
     "onto what does not hold its start": Advice({"git log COMMIT..COMMIT": READS}),
-    "no desk waits": Advice({RESUME: AGAIN_ANEW}),
+    "no desk waits": Advice({RESUME: GO_ON[RESUME]}),
     "live": Advice({"redfirst desk run-GAL-1 --role orchestrator": READS, WATCH: READS}),
     "driven": Advice({WATCH: READS, "redfirst stop run-GAL-1": Promise(0, "cancelled/interrupted")}),
     "driven, and no run is named": Advice({WATCH: READS}),
