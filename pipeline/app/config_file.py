@@ -20,6 +20,7 @@ from pipeline.config.sources import (
     Origin,
     RepositoryFile,
     file_content,
+    parse_user,
     repository_file,
 )
 from pipeline.errors import UserError
@@ -100,15 +101,44 @@ def _path_and_value(key: str, text: str) -> tuple[keys.KeyPath, object]:
     return path, typed_value(path, text, origin)
 
 
+def add_to_user_file(
+    table: keys.KeyPath, values: Mapping[str, object], environ: Mapping[str, str], here: Path, *, write: bool
+) -> tuple[Path, str]:
+    """Add a table to the user's own file, if *write*; return the file, and the text of the table.
+
+    Raises:
+        UserError: the table is there, the configuration refuses a value, or the file cannot be written.
+    """
+    path = user_folders.config_folder(environ) / "config.toml"
+    known = parse_user(path)
+    if known is not None and any(key[: len(table)] == table for key in keys.flatten(known.table)):
+        message = f"{path} has a [{keys.dotted(table)}] already. Nothing was written. Change it there."
+        raise UserError(message, Reason.USAGE, path=str(path), actions=("redfirst config show",))
+    text, alone = _text(path), ""
+    for name, value in values.items():
+        text, alone = (_with(path, each, (*table, name), value) for each in (text, alone))
+    load(here, environ=environ, user_content=text.encode())
+    if write:
+        _write(path, text.encode())
+    return path, alone
+
+
 def _changed(path: Path, where: tuple[keys.KeyPath, object], above: keys.KeyPath) -> bytes:
+    return _with(path, _text(path), (*above, *where[0]), where[1]).encode()
+
+
+def _text(path: Path) -> str:
     try:
-        old = file_content(path).decode()
+        return file_content(path).decode()
     except FileNotFoundError:
-        old = ""
+        return ""
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}.", Reason.CONFIG, path=str(path)) from error
+
+
+def _with(path: Path, text: str, key: keys.KeyPath, value: object) -> str:
     try:
-        return with_value(old, (*above, *where[0]), where[1]).encode()
+        return with_value(text, key, value)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not valid TOML: {error}.", Reason.CONFIG, path=str(path)) from error
     except ValueError as error:

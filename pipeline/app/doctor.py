@@ -22,6 +22,7 @@ from pipeline.app.doctor_document import Check, DoctorDocument
 from pipeline.app.doctor_tests import check_collection, check_tests, check_whole_run, not_run
 from pipeline.app.installed import agent_lines, hinted
 from pipeline.app.isolation import check_isolation, check_networks
+from pipeline.app.notices.delivery import fault_of
 from pipeline.app.recipe_choice import roles_of
 from pipeline.app.recipe_files import Origin, RecipeFiles
 from pipeline.app.run_config import file_at_head, uncounted
@@ -304,6 +305,8 @@ async def checkup(
     checks.append(_state(state_folder(environ)))
     if repository is not None:
         checks.append(check_leftovers(repository, state_folder(environ)))
+    if repository is not None and loaded is not None and loaded.config.notify:
+        checks += _notices(repository, loaded, environ)
     found = await agent_lines(environ, await _box(mode) if agents else None, thorough=agents)
     statuses = {check.status for check in checks}
     proceed = "block" if "fail" in statuses else "judge" if "warn" in statuses else "true"
@@ -330,6 +333,14 @@ def _fault(check: Callable[[Repository], None], repository: Repository) -> Check
     except UserError as error:
         return _failed("repository", error)
     return None
+
+
+def _notices(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
+    """Return what keeps somebody from being notified, and what was given up."""
+    each = (fault_of(repository, name, sink, environ) for name, sink in loaded.config.notify.items())
+    found = [_warned("notify", *fault) for fault in each if fault is not None]
+    message = f"{', '.join(loaded.config.notify)}: nothing was given up"
+    return found or [Check(id="notify", status="ok", message=message)]
 
 
 def _git_version(environ: Mapping[str, str]) -> Check:

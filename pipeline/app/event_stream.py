@@ -95,40 +95,60 @@ def events_of_orders(repository: Repository, what: Wanted, *, follow: bool) -> I
         time.sleep(POLL_S)
 
 
+class AllEvents:
+    """The events of all runs and orders of a repository, as far as they were read.
+
+    Args:
+        repository: Seen from where somebody stands.
+        what: Which events are wanted.
+        say: Is told of what cannot be read, once.
+    """
+
+    def __init__(self, repository: Repository, what: Wanted, say: Callable[[str], None]) -> None:
+        self._repository = repository
+        self._what = what
+        self._say = say
+        self._orders: OrderLog | None = log_of(repository, os.environ)
+        self._of_orders = orders_origin(repository)
+        self._tails: dict[tuple[str, str], tuple[Tail, Origin]] = {}
+        self._refused: set[tuple[str, str]] = set()
+        self._looked = 0.0
+
+    def read_on(self) -> list[Event]:
+        """Return the events that are there since the last time, by time."""
+        if time.monotonic() - self._looked >= _LOOK_S or not self._looked:
+            self._looked = time.monotonic()
+            for place in Roster(self._repository).runs:
+                name = (str(place.worktree.path), place.name)
+                if name not in self._tails and name not in self._refused:
+                    self._tails[name] = (Tail(place.folder), origin_of(place))
+        found: list[Event] = []
+        for name, (tail, origin) in list(self._tails.items()):
+            try:
+                lines = tail.lines()
+            except (UserError, OSError) as error:
+                self._say(str(error))
+                self._refused.add(name)
+                del self._tails[name]
+                continue
+            found += [event for line in lines for event in _behind(line, 0, origin, self._what)]
+        try:
+            ordered = self._orders.read_on() if self._orders is not None else []
+            found += [event for line in ordered for event in _behind(line, 0, self._of_orders, self._what)]
+        except UserError as error:
+            self._say(str(error))
+            self._orders = None
+        return sorted(found, key=lambda event: event.time)
+
+
 def events_of_all(repository: Repository, what: Wanted, say: Callable[[str], None], *, follow: bool) -> Iterator[Event]:
     """Yield the events of all runs and orders by time; with *follow* also what comes, until it is stopped.
 
     What cannot be read is told to *say*, once.
     """
-    orders: OrderLog | None = log_of(repository, os.environ)
-    of_orders = orders_origin(repository)
-    tails: dict[tuple[str, str], tuple[Tail, Origin]] = {}
-    refused: set[tuple[str, str]] = set()
-    looked = 0.0
+    found = AllEvents(repository, what, say)
     while True:
-        if time.monotonic() - looked >= _LOOK_S or not looked:
-            looked = time.monotonic()
-            for place in Roster(repository).runs:
-                name = (str(place.worktree.path), place.name)
-                if name not in tails and name not in refused:
-                    tails[name] = (Tail(place.folder), origin_of(place))
-        found: list[Event] = []
-        for name, (tail, origin) in list(tails.items()):
-            try:
-                lines = tail.lines()
-            except (UserError, OSError) as error:
-                say(str(error))
-                refused.add(name)
-                del tails[name]
-                continue
-            found += [event for line in lines for event in _behind(line, 0, origin, what)]
-        try:
-            ordered = orders.read_on() if orders is not None else []
-            found += [event for line in ordered for event in _behind(line, 0, of_orders, what)]
-        except UserError as error:
-            say(str(error))
-            orders = None
-        yield from sorted(found, key=lambda event: event.time)
+        yield from found.read_on()
         if not follow:
             return
         time.sleep(POLL_S)

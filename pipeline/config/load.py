@@ -176,7 +176,9 @@ def _missing(agent: AgentConfig) -> str | None:
 
 
 def _is_inherited(path: KeyPath, value: object) -> bool:
-    return value is None and (path[0] in {"providers", "spares"} or (path[0] == "agents" and path[1] in keys.ROLES))
+    return value is None and (
+        path[0] in {"providers", "spares", "notify"} or (path[0] == "agents" and path[1] in keys.ROLES)
+    )
 
 
 def _origin(loaded: Loaded, key: str) -> Origin:
@@ -196,6 +198,16 @@ def _refuse_contradictions(loaded: Loaded) -> None:
         origin = _origin(loaded, "fleet.hub")
         why = "give no password in the URL, since it is shown in places. git asks a credential helper, and ssh has keys"
         raise UserError(f"{origin}: fleet.hub: {why}.", Reason.CONFIG, path=origin.source, pointer="/fleet/hub")
+    for name, sink in config.notify.items():
+        if sink.fault:
+            raise _faulty(loaded, name, sink.fault)
+
+
+def _faulty(loaded: Loaded, name: str, fault: str) -> UserError:
+    origin = next((origin for key, origin in loaded.origins.items() if key.startswith(f"notify.{name}.")), _DEFAULT)
+    return UserError(
+        f"{origin}: [notify.{name}] {fault}.", Reason.CONFIG, path=origin.source, pointer=pointer(("notify", name))
+    )
 
 
 def _refuse_variables(loaded: Loaded, name: str) -> None:

@@ -13,6 +13,7 @@ from pydantic import Field, create_model, field_validator
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, inherited_by, overridden
 from pipeline.config.commits import Commits
+from pipeline.config.notices import Otel, Sink, SinkName
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.config.tables import Budget, Gates, Limits, Probes, Seconds, Table
 from pipeline.judge.evidence.quarantine import Quarantined
@@ -308,6 +309,8 @@ class Config(Table):
     probes: Probes = Probes()
     mcp: Mcp = Mcp()
     fleet: Fleet = Fleet()
+    notify: Annotated[Mapping[SinkName, Sink], Field(description="Commands and addresses that are told of events")] = {}
+    otel: Otel = Otel()
     quarantine: Annotated[
         tuple[Quarantined, ...], Field(description="Tests that do not count for now, each with an owner and an end")
     ] = ()

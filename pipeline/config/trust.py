@@ -174,6 +174,8 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "agents and tests may run without a box"
         case ("providers", *_):
             return _CREDENTIAL
+        case ("notify" | "otel", *_):
+            return "this decides what is told of your runs, to whom, and what is started for that"
         case ("prices", *_):
             return "a price that is too low voids your budget"
         case ("agents" | "spares", *_):

@@ -31,6 +31,7 @@ TITLES: Final = {
     "budget": "`[budget]`, `[budget.roles.ROLE]`, `[budget.phases.PHASE]`",
     "providers": "`[providers.NAME]`",
     "prices": "`[prices.NAME]`",
+    "notify": "`[notify.NAME]`",
     "quarantine": "`[[quarantine]]`",
     "": "At the top",
 }

@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16230,
-    "pipeline/app": 9465,
+    "pipeline/app": 10019,
     "pipeline/steps": 7230,
-    "pipeline/faces": 6820,
+    "pipeline/faces": 6936,
     "pipeline/agents": 6765,
     "pipeline/judge": 5400,
     "pipeline/matrix": 4610,
     "pipeline/sandbox": 3800,
     "pipeline/run": 3110,
-    "pipeline/config": 1580,
+    "pipeline/config": 1634,
     "pipeline/repo": 1410,
     "pipeline": 1280,
     "todo": 1160,
     "pipeline/queue": 860,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_680
-MODULES: Final = 526
+IN_ALL: Final = 70_405
+MODULES: Final = 534
 IMPORTS: Final = 11.75
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 673

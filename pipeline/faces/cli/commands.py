@@ -152,6 +152,8 @@ _COMMANDS: Final = (
     ("stop", "answers:stop", "Stop a run that another process drives."),
     ("diff", "diff:diff", "Show the work of a run so far, as a patch against its start."),
     ("events", "watch:events", "Print what happens in runs and to orders, as one CloudEvent a line."),
+    ("notify", "notify:notify", "Send what happens in runs to the commands and addresses of `[notify]`."),
+    ("export-traces", "notify:export_traces", "Send a run to a collector of OpenTelemetry, as one trace."),
     ("watch", "watch:watch", "Watch a run for as long as a process drives it."),
     ("console", "servers:console", "Show the runs of this repository in a browser on this machine."),
     ("queue", "queue:app", "Order issues that `redfirst work` is to run."),
@@ -191,6 +193,9 @@ PANELS: Final[dict[str, tuple[str, ...]]] = {
         *("approve", "reject", "answer", "desk", "hand-in"),
     ),
     "Finish": ("land", "verify", "gc"),
-    "Make it yours": ("config", "agents", "recipes", "tdd", "events", "mcp", "schema", "routes", "simulate"),
+    "Make it yours": (
+        *("config", "agents", "recipes", "tdd", "events", "notify", "export-traces"),
+        *("mcp", "schema", "routes", "simulate"),
+    ),
 }
 """The commands as the help shows them: by what somebody wants, in the order in which a new user needs them."""

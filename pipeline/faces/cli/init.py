@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.agents.backends.discovery import api_version, find_agents, find_servers, with_versions
+from pipeline.app.config_file import add_to_user_file
 from pipeline.app.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.app.issue_records import claims_of
+from pipeline.app.notices import presets
 from pipeline.app.run_config import file_at_head
 from pipeline.app.trust_requests import as_tables, projects_here, widening_in
 from pipeline.characters import visible
@@ -54,7 +56,16 @@ def init(
     tracker: Annotated[bool, typer.Option("--tracker", help="Also make the folder of the issues.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file and write nothing.")] = False,
     argv: Annotated[
-        str | None, typer.Option("--argv", metavar="COMMAND", help="With --agent command: the program, as one word.")
+        str | None,
+        typer.Option("--argv", metavar="COMMAND", help="For --agent command and --notify email: the program."),
+    ] = None,
+    notify: Annotated[
+        str | None,
+        typer.Option(
+            "--notify",
+            metavar="NAME",
+            help=f"Only add who is told of runs to your own configuration: {', '.join(presets.NAMES)}.",
+        ),
     ] = None,
     as_document: AsDocument = False,
 ) -> None:
@@ -71,9 +82,16 @@ def init(
       redfirst init --agent command --argv "python3 /opt/bot/agent.py"
 
       redfirst init --agent human --dry-run
+
+      redfirst init --notify desktop
     """
     environ = os.environ
     repository = Repository.find(Path.cwd())
+    if notify is not None:
+        if agent is not None or model is not None or tracker:
+            raise UserError("--notify is a call of its own. --argv, --dry-run and --json go with it.", Reason.USAGE)
+        _add_notice(repository.worktree, notify, _split(argv), dry_run=dry_run, as_document=as_document)
+        return
     _refuse_unknown(agent)
     if not dry_run:
         _refuse_second(repository, _same(agent or _usual(environ), model, argv, tracker=tracker))
@@ -94,6 +112,23 @@ def init(
         typer.echo(_text(document))  # a file's content
 
 
+def _add_notice(here: Path, name: str, argv: Sequence[str], *, dry_run: bool, as_document: bool) -> None:
+    """Add who is told of runs to the user's own configuration."""
+    values = presets.preset(name, argv)
+    path, text = add_to_user_file(("notify", name), values, os.environ, here, write=not dry_run)
+    variable = values.get("url_env")
+    following = [f"export {variable}=URL   # the address that the service gave you"] if variable else []
+    following.append(f"redfirst notify --test {name}")
+    if as_document:
+        said = {"path": str(path), "written": not dry_run, "text": text, "next": following}
+        print_json({"schema": SCHEMA, "ok": True, "notify": name, **said})
+    elif dry_run:
+        typer.echo(text.rstrip("\n"))
+    else:
+        wrote = f"wrote [notify.{name}] into {visible(str(path))}"
+        print_text("\n".join([wrote, "next:", *(f"  {step}" for step in following)]))
+
+
 def _known(environ: Mapping[str, str], model: str | None) -> tuple[Start, ...]:
     agents = with_versions(find_agents(environ), environ.get("PATH", os.defpath))
     return starts(agents, find_servers(), api_version(), environ, model)
@@ -107,10 +142,14 @@ def _usual(environ: Mapping[str, str]) -> str | None:
 
 def _words(agent: str | None, argv: str | None) -> list[str]:
     """Return the words of a command as a shell divides them."""
+    if argv is not None and agent != COMMAND:
+        raise UserError("--argv names the program of --agent command: give both.", Reason.USAGE)
+    return _split(argv)
+
+
+def _split(argv: str | None) -> list[str]:
     if argv is None:
         return []
-    if agent != COMMAND:
-        raise UserError("--argv names the program of --agent command: give both.", Reason.USAGE)
     try:
         words = shlex.split(argv)
     except ValueError as error:

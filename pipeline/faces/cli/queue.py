@@ -166,6 +166,7 @@ def work(
 
       redfirst work --dry-run
     """
+    from pipeline.app.notices.delivery import beside
     from pipeline.app.work import worker_of
 
     repository = Repository.find(Path.cwd())
@@ -184,8 +185,13 @@ def work(
         if verdict.why and "slots" not in verdict.why:
             say(visible(f"{verdict.what} ({verdict.order}) does not begin: {verdict.why}"))
 
-    worker = worker_of(repository, os.environ, jobs, told, waits, lambda said: say(visible(said)))
-    if worker.work(once=once):
+    def note(said: str) -> None:
+        say(visible(said))
+
+    worker = worker_of(repository, os.environ, jobs, told, waits, note)
+    with beside(repository, os.environ, note):
+        was_stopped = worker.work(once=once)
+    if was_stopped:
         raise typer.Exit(_INTERRUPTED)
     raise typer.Exit(_SOME_FAILED if worker.failed else 0)
 

@@ -13,9 +13,11 @@ import typer
 
 from pipeline.app import start
 from pipeline.app.answer import record
+from pipeline.app.notices.delivery import beside
 from pipeline.app.other_worktrees import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
 from pipeline.app.run_config import RunOptions
 from pipeline.app.run_result import run_document
+from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import named
 from pipeline.faces.cli.show import tell_steps
@@ -134,7 +136,8 @@ def drive(
     plain: bool = False,
 ) -> NoReturn:
     """Drive a run, print how it stands, and leave with its exit code."""
-    with advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
+    notified = beside(here, os.environ, lambda said: say(visible(said)))
+    with notified, advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
         ctx = anyio.run(act, display)
     if isinstance(ctx, RecipeContext):
         raise typer.Exit(tell_steps(ctx, here, as_document=as_document, driven=True).exit_code or 0)

@@ -126,6 +126,8 @@ _PLACES: Final = {
     "queue": "pipeline.app.ordering:QueueDocument",
     "fleet": "pipeline.app.fleet:FleetDocument",
     "fleet-taken": "pipeline.app.fleet:TakenDocument",
+    "traces": "pipeline.app.traces:TracesDocument",
+    "notify": "pipeline.app.notices.delivery:NotifyDocument",
 }
 """The documents, by what they are called: their modules are heavy together, and one of them is asked for."""
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {

@@ -1,0 +1,283 @@
+"""Sends events to the sinks of `[notify]`: each at least once and in order, and never at the expense of a run.
+
+One process at a time sends for a repository. An event that a sink does not take holds up the later ones of that sink
+alone. After five tries within an hour it is given up, and can be sent again by hand.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import Field
+
+from pipeline.app import event_stream
+from pipeline.app.documents import Document
+from pipeline.app.events.model import Event, full
+from pipeline.app.notices import cursor as cursors
+from pipeline.app.notices.cursor import Cursor
+from pipeline.app.notices.sinks import UnsentError, send
+from pipeline.app.run_config import trusted_config
+from pipeline.config.user_folders import state_folder
+from pipeline.errors import UserError
+from pipeline.matrix.engine.journal import stamp, utc_now
+from pipeline.outcomes import Reason
+from pipeline.progress import counted
+from pipeline.queue.slots import Slots, give_back
+from pipeline.repo import GitError, Repository
+from pipeline.run.store import repository_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from pathlib import Path
+
+    from pipeline.config.notices import Sink
+    from pipeline.matrix.engine.journal import Clock
+
+GAPS_S: Final = (60, 240, 900, 2400)
+"""Seconds between the tries of an event: an hour in all."""
+_LOOKS_S: Final = 1.0
+_LAST_S: Final = 10.0
+"""Seconds for which a command waits at its end for what is still being sent."""
+AGAIN: Final = "redfirst notify --again"
+
+
+class SinkLine(Document):
+    """How a sink stands: `waits` events are to be sent to it, and `why` the next one was not taken."""
+
+    name: str
+    sent: int = 0
+    waits: int = 0
+    given_up: int = 0
+    why: str = ""
+
+
+class NotifyDocument(Document):
+    """What `notify --json` prints."""
+
+    schema_: Literal["redfirst.notify/1"] = Field(default="redfirst.notify/1", alias="schema")
+    sinks: tuple[SinkLine, ...]
+
+
+def folder_of(repository: Repository, environ: Mapping[str, str]) -> Path:
+    """Return where the cursors of a repository's sinks are."""
+    return state_folder(environ) / "repos" / repository_name(repository) / "notices"
+
+
+@dataclass
+class _Told:
+    """One sink, how far it was told, and the events that wait for it."""
+
+    name: str
+    sink: Sink
+    path: Path
+    cursor: Cursor
+    waiting: deque[Event] = field(default_factory=deque[Event])
+    sent: int = 0
+
+    def keep(self, cursor: Cursor) -> None:
+        """Write down how far it was told."""
+        cursors.write(self.path, cursor)
+        self.cursor = cursor
+
+    def is_due(self, now: datetime) -> bool:
+        """Return whether the next event may be tried now; a clock that was put back holds up nothing."""
+        if self.cursor.tried_at is None:
+            return True
+        since = now - datetime.fromisoformat(self.cursor.tried_at).astimezone(UTC)
+        gap = timedelta(seconds=GAPS_S[min(self.cursor.tries, len(GAPS_S)) - 1])
+        return since >= gap or since < timedelta(0)
+
+    @property
+    def line(self) -> SinkLine:
+        """Return how it stands, as a document tells it."""
+        waits, lost = len(self.waiting), len(self.cursor.given_up)
+        return SinkLine(name=self.name, sent=self.sent, waits=waits, given_up=lost, why=self.cursor.why)
+
+
+class Notices:
+    """Sends the events of a repository. Only who holds the lock (`sending`) may use it.
+
+    Args:
+        repository: Seen from where somebody stands; no other thread asks it.
+        sinks: By name.
+        environ: The user's environment.
+        say: Is told what a person should know.
+        since: A sink that was never told of anything is told from then on.
+        again: What was given up is sent once more, and tried at once.
+        clock: Tells the time.
+
+    Raises:
+        UserError: the types of a sink fit no event.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        sinks: Mapping[str, Sink],
+        environ: Mapping[str, str],
+        say: Callable[[str], None],
+        *,
+        since: str,
+        again: bool = False,
+        clock: Clock = utc_now,
+    ) -> None:
+        self._repository = repository
+        self._environ = environ
+        self._say = say
+        self._clock = clock
+        self._again = again
+        self._events = event_stream.AllEvents(repository, event_stream.Wanted(), say)
+        self._told = [self._open(name, sink, since) for name, sink in sinks.items()]
+
+    @property
+    def document(self) -> NotifyDocument:
+        """Return how each sink stands."""
+        return NotifyDocument(sinks=tuple(told.line for told in self._told))
+
+    def send(self) -> None:
+        """Send what is there and due."""
+        found = self._events.read_on()
+        for told in self._told:
+            what = event_stream.wanted(told.sink.types, None)
+            there = {one.id: one for one in found if what.has(one)}
+            lost = told.cursor.given_up if self._again else ()
+            if gone := set(lost) - there.keys():
+                told.keep(told.cursor.model_copy(update={"given_up": tuple(one for one in lost if one in there)}))
+                self._say(f"{told.name} is sent no more, since no journal has them: {', '.join(sorted(gone))}")
+            told.waiting += [one for one in there.values() if one.id in lost or not told.cursor.has(one)]
+        for told in self._told:
+            while told.waiting and told.is_due(self._clock()):
+                self._try(told)
+
+    def _try(self, told: _Told) -> None:
+        event, now = told.waiting[0], self._clock()
+        try:
+            send(told.sink, event, self._environ, self._repository.worktree, now)
+        except UnsentError as error:
+            refused = told.cursor.after_failure(now, str(error))
+            is_lost = refused.tries > len(GAPS_S)
+            if is_lost or refused.tries == 1:
+                then = f"It is given up; to send it again: {AGAIN}" if is_lost else "It is tried again within an hour"
+                self._say(f"{told.name} did not take {event.id}: {error}. {then}")
+            if not is_lost:
+                told.keep(refused)
+                return
+            told.cursor = refused
+        else:
+            is_lost = False
+            told.sent += 1
+        told.waiting.popleft()
+        told.keep(told.cursor.past(event, given_up=is_lost))
+
+    def _open(self, name: str, sink: Sink, since: str) -> _Told:
+        event_stream.wanted(sink.types, None)
+        told = _Told(name, sink, folder_of(self._repository, self._environ) / f"{name}.json", Cursor(since=since))
+        try:
+            found = cursors.read(told.path)
+        except (OSError, ValueError) as error:
+            self._say(f"{error}. It is made anew: {name} is told of what happens from now on")
+            found = None
+        told.keep(found or told.cursor)
+        if self._again:
+            told.keep(told.cursor.model_copy(update={"tries": 0, "tried_at": None}))
+        return told
+
+
+@contextmanager
+def sending(folder: Path) -> Generator[bool]:
+    """Hold the lock under which events of a repository are sent; yield whether nobody else has it."""
+    handles = Slots(folder).take({"lock": 1})
+    try:
+        yield handles is not None
+    finally:
+        give_back(handles or ())
+
+
+def send_example(
+    repository: Repository, sinks: Mapping[str, Sink], name: str, environ: Mapping[str, str]
+) -> NotifyDocument:
+    """Send an example event to a sink, whatever its types are; nothing is remembered of it.
+
+    Raises:
+        UserError: there is no sink of that name, or it did not take the event, and why.
+    """
+    if name not in sinks:
+        raise UserError(f"There is no [notify.{name}]. There are: {', '.join(sinks)}.", Reason.USAGE)
+    origin, now = event_stream.orders_origin(repository), utc_now()
+    event = Event(
+        id=origin.id_of(0),
+        source=f"/redfirst/{origin.project}",
+        type=full("run.finished"),
+        time=stamp(now),
+        subject="run-EXAMPLE-1",
+        workflow="issue",
+        workflowversion="example",
+        data={"outcome": "completed", "reason": "done"},
+    )
+    try:
+        send(sinks[name], event, environ, repository.worktree, now)
+    except UnsentError as error:
+        raise UserError(f"{name} did not take the example: {error}.", Reason.ENVIRONMENT) from None
+    return NotifyDocument(sinks=(SinkLine(name=name, sent=1),))
+
+
+def serve(notices: Notices, ended: threading.Event) -> None:
+    """Send events as they come, until *ended* is set; then what is there, once."""
+    while True:
+        is_last = ended.wait(_LOOKS_S)
+        notices.send()
+        if is_last:
+            return
+
+
+@contextmanager
+def beside(repository: Repository, environ: Mapping[str, str], say: Callable[[str], None]) -> Generator[None]:
+    """Send events while the body runs, in a thread that holds up nothing; where somebody else sends, wait for that.
+
+    A configuration that cannot be used is no concern of this: the body says so.
+    """
+    ended = threading.Event()
+    since = stamp(utc_now())
+
+    def serve_in_turn() -> None:
+        own = Repository(repository.worktree, repository.git_dir, repository.common_dir)  # one for each thread
+        try:
+            sinks = trusted_config(own, environ, "notify").notify
+            while sinks:
+                with sending(folder_of(own, environ)) as is_ours:
+                    if is_ours:
+                        serve(Notices(own, sinks, environ, say, since=since), ended)
+                if ended.wait(_LOOKS_S):
+                    return
+        except (UserError, GitError, OSError) as error:
+            if not isinstance(error, UserError) or error.reason not in {Reason.CONFIG, Reason.UNTRUSTED}:
+                say(f"nobody is notified any more: {error}")
+
+    thread = threading.Thread(target=serve_in_turn, name="notify", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(_LAST_S)
+
+
+def fault_of(repository: Repository, name: str, sink: Sink, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return what is wrong with a sink, in words, with what mends it; None where nothing is known to be."""
+    try:
+        event_stream.wanted(sink.types, None)
+        kept = cursors.read(folder_of(repository, environ) / f"{name}.json")
+    except UserError as error:
+        return f"{name}: {error.message}", "redfirst schema event"
+    except (OSError, ValueError) as error:
+        return f"{name}: {error}", "redfirst notify --once"
+    if kept is not None and kept.given_up:
+        return f"{name}: {counted(len(kept.given_up), 'event')} given up, the last one since {kept.why}", AGAIN
+    if kept is not None and kept.why:
+        return f"{name}: the next event is tried again, since {kept.why}", f"redfirst notify --test {name}"
+    return None
