@@ -12,25 +12,14 @@ if TYPE_CHECKING:
 
 
 class Listener(ThreadingHTTPServer):
-    """The server.
-
-    Attributes:
-        status: What it answers now.
-        taken: Path, headers and body of each request that it took.
-        refused: How many it refused.
-    """
-
-    daemon_threads = True
+    """The server. It answers `status`; `taken` has path, headers and body of each request that it took."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.status = 204
         self.taken: list[tuple[str, dict[str, str], bytes]] = []
         self.refused = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
 
     @property
     def bodies(self) -> list[str]:
@@ -39,15 +28,15 @@ class Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        server = cast("Listener", self.server)
+        there, status = cast("Listener", self.server), cast("Listener", self.server).status
         body = self.rfile.read(int(self.headers["content-length"]))
-        if server.status < 300:
-            server.taken.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+        if status < 300:
+            there.taken.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
         else:
-            server.refused += 1
-        self.send_response(server.status)
-        if server.status in {301, 302, 307}:
-            server.status = 204
+            there.refused += 1
+        self.send_response(status)
+        if status == 307:
+            there.status = 204  # who follows is taken
             self.send_header("Location", "/elsewhere")
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -60,10 +49,8 @@ class _Handler(BaseHTTPRequestHandler):
 def listening() -> Generator[Listener]:
     """Serve while the body runs."""
     with Listener() as listener:
-        thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+        threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         try:
             yield listener
         finally:
             listener.shutdown()
-            thread.join()

@@ -102,7 +102,7 @@ def test_one_process_at_a_time_sends_until_it_is_stopped(tmp_path: Path) -> None
         refused = queued.redfirst("notify", "--once")
         assert (refused["_code"], refused["error"]["kind"]) == (75, "locked")
         queued.add()
-        wait_until(lambda: '"seq"' in next(cursors(queued)).read_text())
+        wait_until(lambda: "/orders" in next(cursors(queued)).read_text())
         first.terminate()
         stdout, _ = first.communicate()
     assert json.loads(stdout)["sinks"][0]["sent"] == 1

@@ -23,21 +23,12 @@ MOST_GIVEN_UP: Final = 1000
 """So many events that were given up are remembered for a sink, the newest."""
 
 
-class Told(BaseModel):
-    """The last event of a journal that a sink is done with."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    seq: int
-    at: Timestamp
-
-
 class Cursor(BaseModel):
     """How far a sink was told.
 
     Args:
         since: Earlier events are none of the sink's.
-        told: The last event of each journal that it is done with.
+        told: The last event of each journal that it is done with: number and time.
         tries: How often the next event was tried, the last time at `tried_at`; `why` it was not taken then.
         given_up: The ids of events that it did not take.
     """
@@ -46,7 +37,7 @@ class Cursor(BaseModel):
 
     document: Literal["redfirst.notices/1"] = Field(default="redfirst.notices/1", alias="schema")
     since: Timestamp
-    told: dict[str, Told] = {}
+    told: dict[str, tuple[int, Timestamp]] = {}
     tries: int = 0
     tried_at: Timestamp | None = None
     why: str = ""
@@ -61,13 +52,13 @@ class Cursor(BaseModel):
         told = self.told.get(journal)
         if told is None:
             return event.time < self.since
-        return number <= told.seq and event.time <= told.at
+        return number <= told[0] and event.time <= told[1]
 
     def past(self, event: Event, *, given_up: bool = False) -> Cursor:
         """Return the cursor once the sink is done with an event."""
         journal, number = _place(event)
         others = tuple(one for one in self.given_up if one != event.id)
-        now = self.told if self.has(event) else {**self.told, journal: Told(seq=number, at=event.time)}
+        now = self.told if self.has(event) else {**self.told, journal: (number, event.time)}
         done = {"told": now, "tries": 0, "tried_at": None, "why": self.why if given_up else ""}
         return self.model_copy(
             update={**done, "given_up": (*others, event.id)[-MOST_GIVEN_UP:] if given_up else others}

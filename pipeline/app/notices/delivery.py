@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 GAPS_S: Final = (60, 240, 900, 2400)
 """Seconds between the tries of an event: an hour in all."""
 _LOOKS_S: Final = 1.0
-_LAST_S: Final = 10.0
+_LAST_S: Final = 5.0
 """Seconds for which a command waits at its end for what is still being sent."""
 AGAIN: Final = "redfirst notify --again"
 

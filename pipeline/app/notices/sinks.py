@@ -10,12 +10,10 @@ import http.client
 import json
 import os
 import re
-import signal
 import subprocess
 import tempfile
 import urllib.error
 import urllib.request
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.app.events.model import Event
 
-COMMAND_S: Final = 60.0
+_COMMAND_S: Final = 60.0
 """Seconds that a command may take for an event."""
 _REQUEST_S: Final = 10.0
 _LONGEST: Final = 200
@@ -89,29 +87,25 @@ def _short(text: str) -> str:
 
 def _run(argv: list[str], event: Event, environ: Mapping[str, str], folder: Path) -> None:
     path = without_the_repository(environ.get("PATH", os.defpath), folder)
-    with tempfile.TemporaryFile() as told:
-        process = subprocess.Popen(
-            argv,
-            cwd=folder,
-            env={**environ, "PATH": path},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=told,
-            start_new_session=True,
-        )
+    with tempfile.TemporaryFile() as told:  # what the command starts may hold a pipe open
         try:
-            process.communicate(f"{event}\n".encode(), COMMAND_S)
+            done = subprocess.run(
+                argv,
+                cwd=folder,
+                env={**environ, "PATH": path},
+                input=f"{event}\n".encode(),
+                stdout=subprocess.DEVNULL,
+                stderr=told,
+                timeout=_COMMAND_S,
+                start_new_session=True,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
-            raise UnsentError(f"the command took more than {COMMAND_S:g} s") from None
-        finally:
-            if process.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        if process.returncode != 0:
+            raise UnsentError(f"the command took more than {_COMMAND_S:g} s") from None
+        if done.returncode != 0:
             told.seek(max(0, os.fstat(told.fileno()).st_size - _LONGEST))
             said = _short(told.read().decode(errors="replace"))
-            raise UnsentError(f"the command ended with {process.returncode}{f': {said}' if said else ''}")
+            raise UnsentError(f"the command ended with {done.returncode}{f': {said}' if said else ''}")
 
 
 # --- an address ------------------------------------------------------------------------------------------------------

@@ -136,14 +136,14 @@ def drive(
     plain: bool = False,
 ) -> NoReturn:
     """Drive a run, print how it stands, and leave with its exit code."""
-    notified = beside(here, os.environ, lambda said: say(visible(said)))
-    with notified, advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
-        ctx = anyio.run(act, display)
-    if isinstance(ctx, RecipeContext):
-        raise typer.Exit(tell_steps(ctx, here, as_document=as_document, driven=True).exit_code or 0)
-    document = document_of(ctx, here, worktree)
-    tell(document, as_document=as_document)
-    raise typer.Exit(document.exit_code)
+    with beside(here, os.environ, lambda said: say(visible(said))):
+        with advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
+            ctx = anyio.run(act, display)
+        if isinstance(ctx, RecipeContext):
+            raise typer.Exit(tell_steps(ctx, here, as_document=as_document, driven=True).exit_code or 0)
+        document = document_of(ctx, here, worktree)
+        tell(document, as_document=as_document)
+        raise typer.Exit(document.exit_code)
 
 
 def document_of(ctx: Context, here: Repository, worktree: Path) -> RunDocument:
