@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16230,
-    "pipeline/app": 10009,
+    "pipeline/app": 10012,
     "pipeline/steps": 7230,
     "pipeline/faces": 6936,
     "pipeline/agents": 6765,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 860,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_395
+IN_ALL: Final = 70_398
 MODULES: Final = 534
 IMPORTS: Final = 11.75
 """Of a hundred lines of code, those that import; the goal is 9."""

@@ -221,13 +221,14 @@ def test_a_request_is_signed_and_never_goes_elsewhere(repository: Repository, li
         (Sink(url_env="HOOK"), "ftp://hush!", "the variable HOOK has no address like"),
         (Sink(url_env="HOOK"), "http://127.0.0.1:1/hush", "refused"),
         (Sink(command=("no-such-program",)), "", "No such file or directory: 'no-such-program'"),
+        (Sink(command=("sh", "-c", "echo $TOKEN >&2; exit 3")), "", "the command ended with 3"),
         (Sink(command=("sh", "-c", "echo one >&2; echo no\x1b[1m way >&2; exit 3")), "", "with 3: one no\\x1b[1m way"),
     ],
 )
 def test_why_nothing_was_sent_is_said_without_a_secret(
     repository: Repository, sink: Sink, value: str, said: str
 ) -> None:
-    found = failure(sink, example(repository), repository.worktree, HOOK=value)
+    found = failure(sink, example(repository), repository.worktree, HOOK=value, TOKEN="hush-hush-hush")
     assert said in found
     assert "hush" not in found
 

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from pipeline.characters import visible
 from pipeline.config.notices import Form, Sink
+from pipeline.sandbox.redaction import redacted_text, secrets_of
 from pipeline.search_path import without_the_repository
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _COMMAND_S: Final = 60.0
 """Seconds that a command may take for an event."""
 _REQUEST_S: Final = 10.0
 _LONGEST: Final = 200
+_TAIL: Final = 4096
 _FIELD: Final = re.compile(r"\{(type|subject|project|text)\}")
 _CLOSED: Final = ("outcome", "reason", "gate", "point", "then", "signal", "status")
 """The keys of events whose values are words of ours: what an agent or a person wrote is no part of a text."""
@@ -103,8 +105,9 @@ def _run(argv: list[str], event: Event, environ: Mapping[str, str], folder: Path
         except subprocess.TimeoutExpired:
             raise UnsentError(f"the command took more than {_COMMAND_S:g} s") from None
         if done.returncode != 0:
-            told.seek(max(0, os.fstat(told.fileno()).st_size - _LONGEST))
-            said = _short(told.read().decode(errors="replace"))
+            told.seek(max(0, os.fstat(told.fileno()).st_size - _TAIL))
+            text = redacted_text(told.read().decode(errors="replace"), secrets_of(environ), shapes=True)
+            said = _short(text[-_LONGEST:])
             raise UnsentError(f"the command ended with {done.returncode}{f': {said}' if said else ''}")
 
 
