@@ -1,356 +1,115 @@
-"""Shows the runs that the machines of a fleet keep at their hub, and brings one here, so that it goes on.
-
-What is brought is what the last checkpoint has. Nothing is decided by it: the machine that goes on says so to the hub
-with its first checkpoint, and of two the hub takes one. What a stranger could put there is read as any run folder is.
-"""
+"""Makes the database of a fleet ready, and tells who works on its queue."""
 
 from __future__ import annotations
 
-import json
-import shlex
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final, Literal
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from pipeline.app.run_config import read_config
-from pipeline.app.worktrees import OWNER, free_place
-from pipeline.config.layers import Flags
+from pipeline.app.documents import Document
+from pipeline.app.ordering import record_of
+from pipeline.app.work import RepositoryWork
+from pipeline.config.fleet import fleet_of
 from pipeline.errors import UserError
-from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import Reason
-from pipeline.repo import GitError, Repository, UnreachableError
-from pipeline.run import tracker
-from pipeline.run.checkout import fill_submodules
-from pipeline.run.files import to_json, write_atomic
-from pipeline.run.hub import CHECKPOINT_REFS, RUN_FOLDER, knows
-from pipeline.run.ignored import bring_ignored
-from pipeline.run.info import RunInfo
-from pipeline.run.journal_kinds import TrackerWritten
-from pipeline.run.lease import FileLease
-from pipeline.run.recipe_run import load_run
-from pipeline.run.run_ref import keep
-from pipeline.run.store import (
-    WORKFLOW,
-    Claim,
-    claim_holder,
-    claim_ref,
-    is_key,
-    keep_key,
-    key_of_worktree,
-    take_claim,
-    workflow_folder,
-)
+from pipeline.queue.orders import read
+from pipeline.queue.postgres import STALLED_S, make_schema, workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-_MOST_FILES: Final = 100_000
-_PLAIN: Final = "100644"
-
-
-class FleetRun(BaseModel):
-    """A run as its last checkpoint at the hub has it.
-
-    `run` is its worktree and name. `state` is what the claim on its issue says: `driving`, `parked`, or null where
-    nobody has a claim. `host` is the machine that wrote the last line, at `last_at`. `here` is its folder on this
-    machine, if there is one.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    run: str
-    issue: str | None
-    branch: str
-    state: str | None
-    host: str
-    epoch: int
-    lines: int
-    last_at: str
-    here: str | None
+    from pipeline.config.tables import Fleet
+    from pipeline.repo import Repository
 
 
-class FleetDocument(BaseModel):
-    """What `redfirst fleet runs --json` prints; a checkpoint that cannot be read is named in `unreadable`."""
+class FleetInitDocument(Document):
+    """What `fleet init` prints with `--json`: the tables that it made."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    schema_: Literal["redfirst.fleet-init/1"] = Field(default="redfirst.fleet-init/1", alias="schema")
+    ok: Literal[True] = True
+    repository: str
+    made: tuple[str, ...]
+
+
+class FleetWorker(Document):
+    """A worker that is connected. It is stalled, and has no orders any more, if it has been silent for 30 seconds."""
+
+    machine: str
+    pid: int
+    address: str | None
+    silent_s: float | None
+    stalled: bool
+
+
+class FleetSlot(Document):
+    """How many slots there are of a kind, and how many are free. `jobs` are those of this machine."""
+
+    kind: str
+    most: int
+    free: int
+
+
+class FleetDocument(Document):
+    """What `fleet status` prints with `--json`; orders are counted by their state."""
 
     schema_: Literal["redfirst.fleet/1"] = Field(default="redfirst.fleet/1", alias="schema")
     ok: Literal[True] = True
+    repository: str
     hub: str
-    runs: tuple[FleetRun, ...]
-    unreadable: tuple[str, ...] = ()
+    orders: dict[str, int]
+    workers: tuple[FleetWorker, ...]
+    slots: tuple[FleetSlot, ...]
 
 
-class TakenDocument(BaseModel):
-    """What `redfirst fleet take --json` prints: where the run is now, and how it goes on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    schema_: Literal["redfirst.fleet-taken/1"] = Field(default="redfirst.fleet-taken/1", alias="schema")
-    ok: Literal[True] = True
-    run: str
-    folder: str
-    branch: str
-    set_aside: str | None
-    next: str
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A run at the hub: its name by worktree, its last checkpoint, run.json and the lines of its journal."""
-
-    key: str
-    checkpoint: str
-    info: RunInfo
-    journal: bytes
-
-    @property
-    def name(self) -> str:
-        return self.info.run_id
-
-
-def hub_of(repository: Repository, environ: Mapping[str, str]) -> str:
-    """Return the URL of the hub.
+def begin_fleet(environ: Mapping[str, str]) -> FleetInitDocument:
+    """Make the tables that are missing.
 
     Raises:
-        UserError: the user's configuration names none.
+        UserError: there is no fleet in the configuration, or its server does not take them.
     """
-    url = read_config(repository, repository.resolve("HEAD") or "", Flags(), environ).config.fleet.hub
-    if url is None:
-        raise UserError(
-            "No hub is configured. A hub is a bare git repository that all machines of a fleet reach. Make one with "
-            "`git init --bare`, and name it in your own configuration.",
-            Reason.CONFIG,
-            actions=("redfirst config set --user fleet.hub URL",),
-        )
-    if not knows(repository, url):
-        raise UserError(
-            f"No remote of this repository is the hub {url}, so none of its runs is there.",
-            Reason.CONFIG,
-            actions=(f"git remote add hub {shlex.quote(url)}",),
-        )
-    return url
+    fleet, dsn = _server_of(environ)
+    return FleetInitDocument(repository=fleet.name, made=make_schema(dsn))
 
 
-def runs(repository: Repository, environ: Mapping[str, str]) -> FleetDocument:
-    """Return every run that the hub has a checkpoint of, the one that was written last first.
+def fleet_status(repository: Repository, environ: Mapping[str, str]) -> FleetDocument:
+    """Return how the fleet stands, as seen from a repository.
 
     Raises:
-        UserError: there is no hub, or it is out of reach.
+        UserError: there is no fleet in the configuration, or its server cannot be asked.
     """
-    url = hub_of(repository, environ)
-    refs = _refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*", f"{claim_ref('*')}")
-    found: list[FleetRun] = []
-    unreadable: list[str] = []
-    here = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
-    for ref, oid in refs.items():
-        if not ref.startswith(CHECKPOINT_REFS):
-            continue
-        key = ref.removeprefix(CHECKPOINT_REFS)
-        try:
-            kept = _read(repository, key, oid)
-        except UserError as error:
-            unreadable.append(error.message)
-            continue
-        found.append(_record_of(repository, kept, refs, here))
-    found.sort(key=lambda one: one.last_at, reverse=True)
-    return FleetDocument(hub=url, runs=tuple(found), unreadable=tuple(unreadable))
-
-
-def _record_of(repository: Repository, kept: _Kept, refs: Mapping[str, str], here: Mapping[str, Path]) -> FleetRun:
-    lines = readable(kept.journal)
-    claim = refs.get(claim_ref(kept.info.issue)) if kept.info.issue is not None else None
-    worktree = here.get(kept.key.partition("/")[0])
-    folder = worktree / WORKFLOW / kept.name if worktree is not None else None
-    last = lines[-1] if lines else None
-    return FleetRun(
-        run=kept.key,
-        issue=kept.info.issue,
-        branch=kept.info.branch,
-        state=None if claim is None else _state(repository, claim, kept.key),
-        host=last.host if last is not None else "",
-        epoch=last.epoch if last is not None else 0,
-        lines=len(lines),
-        last_at=last.at if last is not None else kept.info.started_at,
-        here=str(folder) if folder is not None and folder.is_dir() else None,
+    fleet, dsn = _server_of(environ)
+    orders = [record_of(one).state for one in read(repository, environ)]
+    work = RepositoryWork(repository, environ)
+    return FleetDocument(
+        repository=fleet.name,
+        hub=fleet.hub or "",
+        orders=dict(sorted(Counter(orders).items())),
+        workers=tuple(
+            FleetWorker(
+                machine=one.machine,
+                pid=one.pid,
+                address=one.address,
+                silent_s=one.silent_s,
+                stalled=(one.silent_s or 0) > STALLED_S,
+            )
+            for one in workers_of(dsn)
+        ),
+        slots=tuple(
+            FleetSlot(kind=kind, most=most, free=work.shared.free(kind, most)) for kind, most in work.slots().items()
+        ),
     )
 
 
-def _state(repository: Repository, claim: str, key: str) -> str | None:
-    content = repository.blob(claim) or b""
-    with suppress(ValueError, RecursionError):
-        if Claim.read(content).run == key:
-            return str(json.loads(content).get("state", "driving"))
-    return None
-
-
-def take(repository: Repository, environ: Mapping[str, str], name: str, say: Callable[[str], None]) -> TakenDocument:
-    """Bring a run from the hub, into the worktree that it has here or into a new one; nothing is driven.
-
-    Args:
-        repository: Seen from where somebody stands.
-        environ: Their environment.
-        name: The run, alone or behind the name of its worktree.
-        say: Takes what is worth telling.
-
-    Raises:
-        UserError: there is no such run, it is driven here, or a place of it is taken.
-    """
-    url = hub_of(repository, environ)
-    refs = _refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*")
-    keys = [ref.removeprefix(CHECKPOINT_REFS) for ref in refs]
-    fits = [key for key in keys if name in {key, key.rpartition("/")[2]}]
-    if len(fits) != 1:
-        what = "several runs" if fits else "no run"
+def _server_of(environ: Mapping[str, str]) -> tuple[Fleet, str]:
+    fleet = fleet_of(environ)
+    if fleet.postgres is None:
         raise UserError(
-            f"The hub has {what} called {name!r}. Name one as the list has it.",
-            Reason.USAGE,
-            details={"runs": fits or keys},
-            actions=("redfirst fleet runs",),
+            "Your configuration names no fleet: this machine works alone. Say where the others meet:",
+            Reason.CONFIG,
+            actions=(
+                "redfirst config set --user fleet.hub URL",
+                "redfirst config set --user fleet.postgres 'host=HOST dbname=redfirst user=USER'",
+            ),
         )
-    kept = _read(repository, fits[0], refs[f"{CHECKPOINT_REFS}{fits[0]}"])
-    _refuse_other_run(repository, kept)
-    places = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
-    place = places.get(kept.key.partition("/")[0])
-    if place is None:
-        made = _new_worktree(repository, url, kept)
-        say(f"made the worktree {made.worktree} on branch {kept.info.branch}")
-        aside = None
-    else:
-        made = Repository.find(place)
-        aside = _make_room(place / WORKFLOW / kept.name, kept)
-    folder = place / WORKFLOW / kept.name if place is not None else made.worktree / WORKFLOW / kept.name
-    if not folder.exists():
-        _write(made, kept, folder)
-    with FileLease.take(folder):
-        run = load_run(folder, driving=True)
-        keep(made, run)
-        if kept.info.issue is not None and not run.state.has_ended:
-            take_claim(made, kept.info.issue, kept.name)
-            if place is None and run.journal.of(TrackerWritten):
-                tracker.show_again(run, made.worktree)
-    there = f"cd {shlex.quote(str(made.worktree))} && redfirst resume {kept.name}"
-    return TakenDocument(
-        run=kept.key, folder=str(folder), branch=kept.info.branch, set_aside=None if aside is None else str(aside),
-        next=there,
-    )  # fmt: skip
-
-
-def _refuse_other_run(repository: Repository, kept: _Kept) -> None:
-    holder = None if kept.info.issue is None else claim_holder(repository, kept.info.issue)
-    if holder not in {None, kept.key}:
-        raise UserError(
-            f"{holder} of this machine has {kept.info.issue}. Give that up first, or leave {kept.name} where it is.",
-            Reason.CLAIMED_ELSEWHERE,
-            actions=(f"redfirst show {holder}", f"redfirst abandon {holder}"),
-        )
-
-
-def _make_room(folder: Path, kept: _Kept) -> Path | None:
-    """Set aside what is here of a run, unless the hub has no more of it; return where it is then.
-
-    Raises:
-        UserError: a process of this machine drives the run.
-    """
-    if not folder.is_dir():
-        return None
-    if FileLease.is_held(folder):
-        raise UserError(
-            f"A process of this machine drives {folder.name}. Nothing was changed. Stop it first: redfirst stop "
-            f"{folder.name}",
-            Reason.LOCKED,
-            path=str(folder),
-            actions=(f"redfirst stop {folder.name}",),
-        )
-    journal = folder / JOURNAL
-    if journal.is_file() and journal.read_bytes().startswith(kept.journal):
-        return None  # what is here goes on from there
-    moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    aside = folder.with_name(f"left-{folder.name}-{moment}")
-    folder.rename(aside)
-    return aside
-
-
-def _new_worktree(repository: Repository, url: str, kept: _Kept) -> Repository:
-    """Return a new worktree on the branch of the run, called as its worktree is everywhere."""
-    ref = f"refs/heads/{kept.info.branch}"
-    there = _refs_of_hub(repository, url, ref).get(ref, kept.info.start_commit)
-    here = repository.resolve(ref)
-    if here not in {None, there}:
-        raise UserError(
-            f"The branch {kept.info.branch} is at {str(here)[:12]} here, and at {there[:12]} where the run is. Rename "
-            "yours, or bring it there, then try again.",
-            Reason.BRANCH_MOVED,
-            actions=(f"git log {there[:12]}..{kept.info.branch}",),
-        )
-    folder = free_place(repository, (kept.info.issue or kept.name).lower())
-    try:
-        repository.add_worktree(folder, kept.info.branch, there if here is None else None)
-    except GitError as error:
-        raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
-    made = Repository.find(folder)
-    keep_key(made.worktree, kept.key.partition("/")[0])
-    bring_ignored(repository, folder)
-    fill_submodules(repository, made.tree_of(there), folder, made.git_dir / "redfirst-index")
-    said = {"issue": kept.info.issue, "order": None, "branch": kept.info.branch, "tip": there}
-    said["folder"] = str(made.worktree.resolve())
-    write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
-    return made
-
-
-def _write(made: Repository, kept: _Kept, folder: Path) -> None:
-    """Write the run folder; run.json comes last, since what has none is no run."""
-    workflow_folder(made)
-    entries = [one for one in made.entries(made.tree_of(kept.checkpoint), f"{RUN_FOLDER}/") if one.mode == _PLAIN]
-    if len(entries) > _MOST_FILES:
-        raise _unreadable(kept.key, f"it has more than {_MOST_FILES} files")
-    content = made.blobs(one.oid for one in entries)
-    entries.sort(key=lambda one: one.path == f"{RUN_FOLDER}/run.json")
-    for one in entries:
-        path = PurePosixPath(one.path).relative_to(RUN_FOLDER)
-        if ".." in path.parts:
-            raise _unreadable(kept.key, f"it has a file {path}")
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place, content[one.oid], below=made.worktree)
-
-
-def _read(repository: Repository, key: str, checkpoint: str) -> _Kept:
-    """Return a run of the hub.
-
-    Raises:
-        UserError: no driver has written it.
-    """
-    content, journal = (repository.blob(f"{checkpoint}:{RUN_FOLDER}/{name}") for name in ("run.json", JOURNAL))
-    try:
-        info = RunInfo.model_validate_json(content or b"")
-    except ValueError as error:
-        raise _unreadable(key, f"run.json: {str(error).splitlines()[0]}") from error
-    worktree, _, name = key.partition("/")
-    if not is_key(worktree) or info.run_id != name:
-        raise _unreadable(key, f"its run.json is of {info.run_id}")
-    return _Kept(key, checkpoint, info, journal or b"")
-
-
-def _unreadable(key: str, why: str) -> UserError:
-    return UserError(f"The hub's checkpoint of {key} is none that a run has written ({why}).", Reason.USAGE)
-
-
-def _refs_of_hub(repository: Repository, url: str, *patterns: str) -> dict[str, str]:
-    """Return refs of the hub with all that they point at here.
-
-    Raises:
-        UserError: it is out of reach.
-    """
-    try:
-        refs = repository.remote_refs(url, *patterns)
-        if refs:
-            repository.fetch_from(url, refs)
-    except UnreachableError as error:
-        why = str(error).splitlines()[0] if str(error) else "no answer"
-        raise UserError(f"The hub {url} is out of reach: {why}", Reason.HUB_UNAVAILABLE) from error
-    return refs
+    return fleet, fleet.postgres

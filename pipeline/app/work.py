@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Final
 from pipeline.app.attend import attend
 from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.app.run_list import has_ended, lines_of, list_runs
+from pipeline.config.fleet import fleet_of
 from pipeline.config.layers import Flags
 from pipeline.config.tables import Overlap
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, stamp, utc_now
 from pipeline.outcomes import Outcome, Reason
+from pipeline.queue.fleet_slots import FleetSlots
 from pipeline.queue.lines import OrderEnded
 from pipeline.queue.orders import Wanted, log_of
 from pipeline.queue.pick import Candidate, Room, pick
-from pipeline.queue.slots import Slots
+from pipeline.queue.slots import JOBS, LocalSlots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
 from pipeline.run.folder import Tail
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import Order, OrderLog
     from pipeline.queue.pick import Verdict
+    from pipeline.queue.slots import Slots
     from pipeline.repo import Repository
     from todo import Tracker
 
@@ -82,7 +85,9 @@ class RepositoryWork:
     ) -> None:
         self.repository = repository
         self.environ = environ
-        self.machine = Slots(state_folder(environ) / "slots")
+        fleet, here = fleet_of(environ), LocalSlots(state_folder(environ) / "slots")
+        self.shared: Slots = FleetSlots(here, fleet.postgres, fleet.name) if fleet.postgres else here
+        self._here = f"repo-{fleet.name if fleet.postgres else repository_name(repository)}"
         self._jobs = jobs
         self._clock = clock
         self._attended = -_ATTENDS_S
@@ -118,13 +123,13 @@ class RepositoryWork:
             return ("resume", key_of_run(folder))
         return ("run", order.what, "--worktree", f"--order={order.id}", *order.placed.options.argv())
 
-    def slots(self, order: Order) -> dict[str, int]:
-        """Return of which kinds an order needs a slot, and how many there are of each."""
+    def slots(self, order: Order | None = None) -> dict[str, int]:
+        """Return of which kinds an order needs a slot, and how many there are of each; without one of what is usual."""
         work = self._config(order).limits.work
         here = {} if work.per_repo is None else {self._here: work.per_repo}
         each = work.per_provider
         asked = {} if each is None else {f"provider-{name}": each for name in sorted(self._providers(order))}
-        return {"jobs": self._jobs or work.jobs, **here, **asked}
+        return {JOBS: self._jobs or work.jobs, **here, **asked}
 
     def run_at(self, folder: str) -> str | None:
         """Return a run by worktree and name, of its folder."""
@@ -266,7 +271,7 @@ class RepositoryWork:
             self._trackers[tree] = in_tree(self.repository, tree)
         return self._trackers[tree]
 
-    def _providers(self, order: Order) -> set[str]:
+    def _providers(self, order: Order | None) -> set[str]:
         config = self._config(order)
         agents = [agent for role in ISSUE_ROLES for agent in config.candidates(role)]
         return {agent.service or agent.backend.value for agent in agents} - _ASKS_NOBODY
@@ -287,19 +292,15 @@ class RepositoryWork:
 
     # --- room ------------------------------------------------------------------------------------------------------
 
-    @property
-    def _here(self) -> str:
-        return f"repo-{repository_name(self.repository)}"
-
     def _room(self, candidates: list[Candidate]) -> Room:
         work = self._config().limits.work
         waits = work.overlap is Overlap.WAIT
         each = work.per_provider
         names = {name for one in candidates for name in one.providers} if each is not None else set[str]()
         return Room(
-            jobs=self.machine.free("jobs", self._jobs or work.jobs),
-            here=None if work.per_repo is None else self.machine.free(self._here, work.per_repo),
-            providers={name: self.machine.free(f"provider-{name}", each or 0) for name in names},
+            jobs=self.shared.free(JOBS, self._jobs or work.jobs),
+            here=None if work.per_repo is None else self.shared.free(self._here, work.per_repo),
+            providers={name: self.shared.free(f"provider-{name}", each or 0) for name in names},
             full=self._full(work),
             writes={key_of_run(one): planned_paths(one) for one in live_runs(self.repository)} if waits else {},
             waits=waits,
@@ -359,8 +360,8 @@ def worker_of(
         with log.locked():  # one that is damaged is made anew
             pass
     else:  # somebody may have ordered with other variables than a timer has
-        say(f"no order was ever placed in {log.path}: HOME and XDG_STATE_HOME of who orders have to be the worker's")
-    return Worker(log, work.machine, work, repository.worktree, environ, told, waits, say)
+        say(f"no order was ever placed in {log.where}: HOME and XDG_STATE_HOME of who orders have to be the worker's")
+    return Worker(log, work.shared, work, repository.worktree, environ, told, waits, say)
 
 
 def verdicts(repository: Repository, environ: Mapping[str, str], jobs: int | None) -> list[tuple[Order, Verdict]]:

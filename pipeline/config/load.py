@@ -7,7 +7,6 @@ variables of `env` are keys of their own.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -39,8 +38,6 @@ _NEEDS: Final[Mapping[Backend, str]] = {
 }
 
 
-_PASSWORD: Final = re.compile(r"[a-z+]+://[^/@]*:[^/@]*@")
-"""The beginning of a URL with a password."""
 _DEFAULT: Final = Origin(Layer.DEFAULT)
 _YOURS: Final = "your own configuration alone: it says what"
 _PLACES: Final[tuple[tuple[KeyPath, frozenset[Layer], str], ...]] = (
@@ -194,10 +191,6 @@ def _refuse_contradictions(loaded: Loaded) -> None:
                 raise _not_its_part(loaded, role, agent.backend)
     for name in LANGUAGES:
         _refuse_variables(loaded, name)
-    if loaded.config.fleet.hub is not None and _PASSWORD.match(loaded.config.fleet.hub):
-        origin = _origin(loaded, "fleet.hub")
-        why = "give no password in the URL, since it is shown in places. git asks a credential helper, and ssh has keys"
-        raise UserError(f"{origin}: fleet.hub: {why}.", Reason.CONFIG, path=origin.source, pointer="/fleet/hub")
     for name, sink in config.notify.items():
         if sink.fault:
             raise _faulty(loaded, name, sink.fault)

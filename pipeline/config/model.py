@@ -15,7 +15,7 @@ from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, Spa
 from pipeline.config.commits import Commits
 from pipeline.config.notices import Otel, Sink, SinkName
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
-from pipeline.config.tables import Budget, Gates, Limits, Probes, Seconds, Table
+from pipeline.config.tables import Budget, Fleet, Gates, Limits, Probes, Seconds, Table
 from pipeline.judge.evidence.quarantine import Quarantined
 from pipeline.judge.policy.paths import TRACKER, tracker_fault
 from pipeline.judge.reports.fields import RelPath
@@ -261,17 +261,6 @@ class Mcp(Table):
         tuple[str, ...] | None,
         Field(description="Recipes that agents of other programs may run; else built-in ones that only read"),
     ] = None
-
-
-class Fleet(Table):
-    """`[fleet]`: where several machines meet that drive the runs of one repository."""
-
-    hub: Annotated[
-        str | None, Field(description="The URL of the hub, a bare git repository that all machines reach")
-    ] = None
-    wait_s: Annotated[
-        float, Field(ge=0, le=86_400, description="Seconds for which a hub that is out of reach is tried")
-    ] = 600
 
 
 class Config(Table):

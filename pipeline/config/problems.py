@@ -68,8 +68,12 @@ def _problem(details: ErrorDetails, origin_of: Callable[[tuple[str, ...]], Origi
         case _:
             word = ""
             # What an `env` table holds may be a secret, and so may what was taken for the name of a credential's
-            # variable; a message is not the place to repeat it.
-            seen = "" if "env" in path or path[:1] in {("providers",), ("notify",)} else f", not {details['input']!r}"
+            # variable or of a server; a message is not the place to repeat it.
+            seen = (
+                ""
+                if "env" in path or path[:1] in {("providers",), ("notify",), ("fleet",)}
+                else f", not {details['input']!r}"
+            )
             what = f"{dotted(path)}: {details['msg'][0].lower()}{details['msg'][1:]}{seen}"
     near = did_you_mean(word, accepted)
     text = f"{origin}: {what}."

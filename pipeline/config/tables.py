@@ -1,14 +1,16 @@
-"""The tables `[budget]`, `[limits]`, `[limits.work]`, `[probes]` and `[gates]`, and the base of every table. No I/O.
+"""The tables `[budget]`, `[limits]`, `[limits.work]`, `[probes]`, `[gates]`, `[fleet]`, and every table's base. No I/O.
 
 The limits of loops are the matrix's own (`routing.matrix`), `run.spending` keeps to the budget.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pipeline.matrix.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.vocabulary import Loop
@@ -176,3 +178,43 @@ class Gates(Table):
     points: Annotated[
         tuple[Gate, ...], Field(description="Approval points of which you are told that the run passed them")
     ] = ()
+
+
+_PASSWORD = re.compile(r"\A\w+://[^/?]*:[^/?]*@|(?:\A|[\s?&])(?:ssl)?password\s*=")
+_USER = re.compile(r"\A(\w+://)?[^@/]*@")
+
+
+class Fleet(Table):
+    """`[fleet]`: the hub and the queue of several machines. Only the user's own file may set it."""
+
+    hub: Annotated[
+        str | None,
+        Field(min_length=1, description="The bare repository of all machines, as URL or path, the same on each"),
+    ] = None
+    postgres: Annotated[
+        str | None,
+        Field(min_length=1, description="The database of the queue, as libpq takes it; PGPASSWORD has the password"),
+    ] = None
+    wait_s: Annotated[
+        float, Field(ge=0, le=86_400, description="Seconds for which a hub that is out of reach is tried")
+    ] = 600
+
+    @field_validator("hub", "postgres")
+    @classmethod
+    def _public(cls, text: str | None) -> str | None:
+        if text is not None and _PASSWORD.search(text):  # the text itself is not repeated
+            raise ValueError("a password does not belong here. Postgres takes PGPASSWORD or ~/.pgpass, git a helper")
+        return text
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.postgres is not None and self.hub is None:
+            raise ValueError("postgres needs hub, too: the hub says whose orders they are")
+        return self
+
+    @property
+    def name(self) -> str:
+        """Return what the repository is called on all machines, whoever asks the hub; empty without a hub."""
+        plain = _USER.sub(r"\1", (self.hub or "").rstrip("/").removesuffix(".git"))
+        name = re.sub(r"[^A-Za-z0-9_-]", "-", re.split(r"[/:]", plain)[-1])
+        return f"{name}-{hashlib.sha256(plain.encode()).hexdigest()[:10]}" if plain else ""

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.outcomes import Outcome, Reason
 from pipeline.pids import ProcessId
-from pipeline.queue.slots import give_back
 from pipeline.run.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from pipeline.queue.slots import Taken
 
 _PROGRAM: Final = "import redfirst; redfirst.main()"
 _PR_SET_PDEATHSIG: Final = 1
@@ -50,9 +51,9 @@ class End:
 class Driver:
     """One driver, from its start to its end."""
 
-    def __init__(self, order: str, process: subprocess.Popen[bytes], result: Path, slots: Sequence[int]) -> None:
+    def __init__(self, order: str, process: subprocess.Popen[bytes], result: Path, slots: Taken) -> None:
         self.order = order
-        self._slots = slots
+        self.slots = slots
         self._process = process
         self._result = result
         self.handle = os.pidfd_open(process.pid)
@@ -60,7 +61,7 @@ class Driver:
 
     @classmethod
     def begun(
-        cls, order: str, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], log: Path, slots: Sequence[int]
+        cls, order: str, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], log: Path, slots: Taken
     ) -> Driver:
         """Start `redfirst` with these words.
 
@@ -70,7 +71,7 @@ class Driver:
             cwd: Where.
             environ: Its environment.
             log: Where everything goes that it says; its document lies beside it.
-            slots: Descriptors that it keeps open as long as it lives, and the worker until it has taken in its end.
+            slots: What it has as long as it lives, and the worker until it has taken in its end (`close`).
 
         Raises:
             UserError: the disk does not take the log.
@@ -86,7 +87,7 @@ class Driver:
                     stdin=subprocess.DEVNULL,
                     stdout=document,
                     stderr=said,
-                    pass_fds=tuple(slots),
+                    pass_fds=tuple(slots.handles),
                     start_new_session=True,
                     preexec_fn=partial(_dies_with, os.getpid()),  # noqa: PLW1509  (a worker has one thread)
                 )
@@ -112,10 +113,14 @@ class Driver:
         code = self._process.poll()
         if code is None:
             return None
-        give_back((self.handle, *self._slots))
         if code < 0:
             return End(None, note=f"signal {-code}")
         return _end(self._document(), code)
+
+    def close(self) -> None:
+        """Give back what it had; its end has been taken in."""
+        os.close(self.handle)
+        self.slots.give_back()
 
     def _document(self) -> dict[str, Any]:
         try:

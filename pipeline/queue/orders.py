@@ -1,26 +1,20 @@
 """Keeps the orders of a repository: what is placed once is there once, and what happened to it is read on (ADR-R210).
 
-They are an SQLite database in the user's state. A table has the key of every order that ever was, another one a line
-for each thing that happened to an order: what an order is, is folded from these. Writers hold a lock from their look to
-their commit. Whoever only reads changes no order; the first look of all, also of a reader, takes over an `orders.jsonl`
-of an earlier version.
+The key of every order that ever was is kept, and a line for each thing that happened to an order: what an order is, is
+folded from these. Writers hold a lock from their look to their commit. They lie in the user's state, or with `[fleet]`
+on a server, where the orders of a hub are the same for all machines.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import json
-import os
 import secrets
-import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.characters import visible
+from pipeline.config.fleet import fleet_of
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import stamp, utc_now
@@ -28,32 +22,24 @@ from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
 from pipeline.queue import lines
 from pipeline.queue.lines import KINDS, OrderFact, OrderLine, OrderPlaced, RunWords
-from pipeline.run.files import disk
+from pipeline.queue.postgres import PostgresRows
+from pipeline.queue.rows import unreadable
+from pipeline.queue.sqlite import SqliteRows
 from pipeline.run.store import repository_name
-from pipeline.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pipeline.matrix.engine.journal import Clock
+    from pipeline.queue.rows import Rows
     from pipeline.repo import Repository
 
-DATABASE: Final = "orders.sqlite"
-EARLIER: Final = "orders.jsonl"
-"""Where earlier versions kept orders."""
 MOST_DEATHS: Final = 3
 """An order that so many drivers died of is dropped."""
 _PLAIN: Final = RunWords()
 _LONG_AGO: Final = "1970-01-01T00:00:00.000Z"
-_WAITS_S: Final = 60.0
-_TABLES: Final = (
-    "CREATE TABLE orders (name TEXT PRIMARY KEY, key TEXT NOT NULL UNIQUE, what TEXT NOT NULL)",
-    "CREATE TABLE lines (seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT, kind TEXT, name TEXT, data TEXT)",
-)
-_Rows = list[tuple[object, ...]]
-_DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
-"""That a table is missing is an `SQLITE_ERROR`."""
 
 State = Literal["queued", "held", "started", "ended", "dropped"]
 
@@ -75,6 +61,7 @@ class Order:
         deaths: How many of them died by themselves.
         outcome: How it ended, with `reason` and `note`.
         closed_at: When it ended or was dropped.
+        is_held_elsewhere: Whether a worker that lives, of any machine, holds it; nothing but a server knows that.
     """
 
     id: str
@@ -92,6 +79,7 @@ class Order:
     reason: str | None = None
     note: str = ""
     closed_at: str | None = None
+    is_held_elsewhere: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -101,7 +89,7 @@ class Order:
     @property
     def is_driven(self) -> bool:
         """Return whether the process that was begun for it lives."""
-        return self.driver is not None and self.driver.is_alive()
+        return self.is_held_elsewhere or (self.driver is not None and self.driver.is_alive())
 
     @property
     def what(self) -> str:
@@ -167,28 +155,49 @@ class Wanted:
 
 
 class OrderLog:
-    """The orders of one repository, as far as they were read."""
+    """The orders of one repository, as far as they were read.
 
-    def __init__(self, folder: Path, *, clock: Clock = utc_now) -> None:
+    Args:
+        folder: Where drivers of this machine leave their logs, and where orders are that no server keeps.
+        rows: What keeps the orders; None: a database in the folder.
+        clock: Tells the time.
+    """
+
+    def __init__(self, folder: Path, rows: Rows | None = None, *, clock: Clock = utc_now) -> None:
         self.folder = folder
-        self.path = folder / DATABASE
         self.orders: dict[str, Order] = {}
+        self._rows: Rows = rows or SqliteRows(folder, clock)
         self._clock = clock
         self._hears: Callable[[OrderLine, Order], None] = lambda _line, _order: None
-        self._seq = 0
-        self._file = (0, 0)
-        self._open: sqlite3.Connection | None = None
+        self._untold: list[tuple[OrderLine, Order]] = []
+        self._made: object = None
+        self._seq = self._told = 0
+        self._writes = False
+
+    @property
+    def where(self) -> str:
+        """Return where the orders are, for people."""
+        return self._rows.where
 
     @property
     def is_there(self) -> bool:
         """Return whether somebody ever placed an order."""
-        return os.path.lexists(self.path) or (self.folder / EARLIER).exists()
+        return self._rows.is_there
+
+    @property
+    def bell(self) -> int | None:
+        """Return a descriptor that can be read once there is news, while somebody is `listening`; None: look again."""
+        return self._rows.bell
+
+    def listening(self) -> AbstractContextManager[None]:
+        """Let a server say when there is news, meanwhile."""
+        return self._rows.listening()
 
     def hears(self, told: Callable[[OrderLine, Order], None]) -> None:
         """Let somebody be told of each line that is read from now on, with its order as it stands then.
 
         Raises:
-            UserError: the database is damaged.
+            UserError: the orders cannot be read.
         """
         self.read_on()
         self._hears = told
@@ -197,40 +206,34 @@ class OrderLog:
         """Take in the lines that are there since the last time, and return them.
 
         Raises:
-            UserError: the database is damaged.
+            UserError: the orders cannot be read.
         """
-        if self._open is not None:
-            return self._read(self._open)
-        if self.is_there and not os.path.lexists(self.path):  # of an earlier version
-            with self.locked():
-                pass
+        made, rows, held = self._rows.read(self._made, self._seq)
+        if made != self._made:  # it was made anew
             self._forget()
-        if not self.is_there:
-            return []
-        with self._refusals():
-            with disk(self.path):
-                database = self._connect()
-            with closing(database):
-                return self._read(database)
-
-    def _read(self, database: sqlite3.Connection) -> list[OrderLine]:
-        there = self.path.stat()
-        if self._file != (there.st_dev, there.st_ino):  # it was made anew
-            self._forget()
-            self._file = (there.st_dev, there.st_ino)
+            self._made, self._told = made, 0
         found: list[OrderLine] = []
-        for seq, at, kind, data in database.execute(
-            "SELECT seq, at, kind, data FROM lines WHERE seq > ? ORDER BY seq", (self._seq,)
-        ).fetchall():
+        for seq, at, kind, data in rows:
             try:
                 line = OrderLine(seq, at, KINDS[kind].model_validate_json(data))
                 self.orders[line.data.order] = self._order(line)
             except (ValueError, KeyError) as error:
-                raise _unreadable(self.path, seq, error) from error
+                raise unreadable(self.where, seq, error) from error
             self._seq = seq
             found.append(line)
-            self._hears(line, self.orders[line.data.order])
+            self._untold.append((line, self.orders[line.data.order]))
+        for order in [one for one in self.orders.values() if one.is_held_elsewhere != (one.id in held)]:
+            self.orders[order.id] = replace(order, is_held_elsewhere=order.id in held)
+        if not self._writes:
+            self._tell()
         return found
+
+    def _tell(self) -> None:
+        told, self._untold = self._untold, []
+        for line, order in told:
+            if line.seq > self._told:  # after a write that failed all are read again
+                self._told = line.seq
+                self._hears(line, order)
 
     def _order(self, line: OrderLine) -> Order:
         """Return the order of a line as it stands then."""
@@ -240,6 +243,7 @@ class OrderLog:
 
     def _forget(self) -> None:
         self.orders.clear()
+        self._untold.clear()
         self._seq = 0
 
     # --- writing ---------------------------------------------------------------------------------------------------
@@ -248,43 +252,34 @@ class OrderLog:
     def locked(self) -> Generator[OrderLog]:
         """Hold the lock under which lines are added, with everything read that is there.
 
-        What was added is on disk when this ends, all of it or nothing. A database that is damaged or cannot be written
-        is set aside, and that is said; a worker orders again what claims and runs tell.
+        What was added is kept when this ends, all of it or nothing.
 
         Raises:
-            UserError: a line cannot be read, or the disk does not take it.
+            UserError: a line cannot be read, or what keeps the orders does not take it.
         """
-        with disk(self.path):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(self.folder / "orders.writer", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        self._writes = True
         try:
-            with self._refusals():
-                with disk(self.path):
-                    database = self._begin()
-                with closing(database) as self._open, self._open:
-                    self.read_on()
-                    yield self
+            with self._rows.transaction():
+                self.read_on()
+                yield self
         except BaseException:
             self._forget()  # what was added is not there
             raise
         finally:
-            self._open = None
-            os.close(lock)
+            self._writes = False
+        self._tell()
 
     def add(self, *facts: OrderFact) -> None:
         """Add lines; only under `locked`."""
-        at = stamp(self._clock())
-        self._database.executemany(
-            "INSERT INTO lines (at, kind, name, data) VALUES (?, ?, ?, ?)",
-            [(at, fact.KIND, fact.order, fact.model_dump_json(exclude_unset=True)) for fact in facts],
-        )
+        lines = [(fact.KIND, fact.order, fact.model_dump_json(exclude_unset=True)) for fact in facts]
+        self._rows.add(stamp(self._clock()), lines)
         self.read_on()
 
     def remove(self, names: Collection[str]) -> None:
         """Remove closed orders; their keys stay used. Only under `locked`."""
-        for name in [one.id for one in self.orders.values() if one.id in names and not one.is_open]:
-            self._database.execute("DELETE FROM lines WHERE name = ?", (name,))
+        gone = [one.id for one in self.orders.values() if one.id in names and not one.is_open]
+        self._rows.remove(gone)
+        for name in gone:
             del self.orders[name]
 
     def place(self, wanted: Wanted) -> tuple[Order, bool]:
@@ -292,10 +287,9 @@ class OrderLog:
         there = self._there(wanted)
         if there is not None:
             return there, False
-        known = self._database.execute("SELECT name, key FROM orders").fetchall()
-        names, used = {name for name, _ in known}, {key for _, key in known}
         what = wanted.issue or wanted.run or ""
-        name = next(name for name in iter(lambda: f"o-{secrets.token_hex(3)}", "") if name not in names)
+        name = next(name for name in iter(lambda: f"o-{secrets.token_hex(3)}", "") if not self._rows.has(name))
+        keys = (f"{what}#{number}" for number in count(1))
         placed = OrderPlaced(
             order=name,
             do="run" if wanted.run is None else "resume",
@@ -305,11 +299,11 @@ class OrderLog:
             via=wanted.via,
             cause=wanted.cause,
             depth=wanted.depth,
-            key=wanted.key or next(key for key in (f"{what}#{number}" for number in count(1)) if key not in used),
+            key=wanted.key or next(key for key in keys if self._rows.find(key) is None),
             priority=wanted.priority,
             not_before=None if wanted.not_before is None else stamp(wanted.not_before),
         )
-        self._database.execute("INSERT INTO orders VALUES (?, ?, ?)", (name, placed.key, what))
+        self._rows.insert(name, placed.key, what)
         self.add(placed, *((lines.OrderHeld(order=name),) if wanted.held else ()))
         return self.orders[name], True
 
@@ -318,114 +312,11 @@ class OrderLog:
         if wanted.key is None:
             what, each = wanted.issue or wanted.run, self.orders.values()
             return next((one for one in each if one.is_open and what in {one.placed.issue, one.placed.run}), None)
-        query = "SELECT name, what FROM orders WHERE key = ?"
-        for name, what in self._database.execute(query, (wanted.key,)):
-            return self.orders.get(name) or _removed(name, wanted.key, what)
-        return None
-
-    @property
-    def _database(self) -> sqlite3.Connection:
-        assert self._open is not None, "only under `locked`"  # noqa: S101  (an error of ours)
-        return self._open
-
-    # --- the file --------------------------------------------------------------------------------------------------
-
-    def _connect(self) -> sqlite3.Connection:
-        if self.path.is_symlink():
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self.path))
-        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", _WAITS_S, uri=True, isolation_level=None)
-
-    def _begin(self) -> sqlite3.Connection:
-        """Return the database with a transaction begun, which is made where it is missing or damaged."""
-        if not os.path.lexists(self.path):
-            self._make(*_earlier(self.folder / EARLIER))
-        with suppress(FileNotFoundError):  # it was taken over
-            (self.folder / EARLIER).rename(self.folder / f"{EARLIER}.taken")
-        try:
-            return self._begun()
-        except sqlite3.DatabaseError as error:
-            is_readonly = _code(error) == sqlite3.SQLITE_READONLY
-            if not is_readonly and _code(error) not in _DAMAGED:
-                raise
-            kept = _content(self._connect()) if is_readonly else (_Rows(), _Rows())
-            aside = self.path.with_name(f"{DATABASE}.{stamp(self._clock()).replace(':', '')}")
-            self._make(*kept, aside=aside)
-            what = "cannot be written" if is_readonly else "is damaged"
-            found = f"its {len(kept[0])} orders were copied" if is_readonly else "the queue begins anew"
-            said = (
-                f"{self.path} {what} ({error}). It is kept as {aside.name}, and {found}. A worker orders again what "
-                "claims and runs tell; order again what had not begun."
-            )
-            echo(visible(said), err=True)
-            return self._begun()
-
-    def _begun(self) -> sqlite3.Connection:
-        database = self._connect()
-        try:
-            database.execute("BEGIN IMMEDIATE")
-            (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
-            if said != "ok":
-                raise sqlite3.DatabaseError(said)  # noqa: TRY301  (told as any other)
-            database.execute("SELECT seq FROM lines, orders LIMIT 1")
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    def _make(self, orders: _Rows, found: _Rows, until: int = 0, *, aside: Path | None = None) -> None:
-        """Make the database with this content, by one rename; *aside* is where the one goes that is there."""
-        new = self.path.with_name(f".{DATABASE}.new")
-        with disk(new):
-            for suffix in ("", "-wal", "-shm"):
-                new.with_name(new.name + suffix).unlink(missing_ok=True)
-            os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            with closing(sqlite3.connect(new, isolation_level=None)) as database:
-                database.execute("PRAGMA journal_mode = WAL")
-                database.execute("BEGIN")
-                for table in _TABLES:
-                    database.execute(table)
-                database.executemany("INSERT INTO orders VALUES (?, ?, ?)", orders)
-                database.execute("INSERT INTO sqlite_sequence VALUES ('lines', ?)", (until,))
-                database.executemany("INSERT INTO lines VALUES (?, ?, ?, ?, ?)", found)
-                database.execute("COMMIT")
-            for suffix in ("-wal", "-shm", ""):  # a log of the old one would be played into the new one
-                with suppress(FileNotFoundError):
-                    old = self.path.with_name(DATABASE + suffix)
-                    old.rename(aside.with_name(aside.name + suffix)) if aside is not None else old.unlink()
-            new.rename(self.path)
-            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-
-    @contextmanager
-    def _refusals(self) -> Generator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if _code(error) in _DAMAGED:
-                raise UserError(
-                    f"The orders in {self.path} are damaged ({error}). Whoever writes next sets the file aside, as "
-                    "`redfirst work`. A worker orders again what claims and runs tell.",
-                    Reason.USAGE,
-                    path=str(self.path),
-                ) from error
-            raise UserError(
-                f"Cannot use {self.path}: {error}. Make room or mend the permissions, then try again.",
-                Reason.DISK,
-                path=str(self.path),
-            ) from error
-
-
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-
-
-def _content(database: sqlite3.Connection) -> tuple[_Rows, _Rows]:
-    with closing(database):
-        orders, found = (database.execute(f"SELECT * FROM {table}").fetchall() for table in ("orders", "lines"))  # noqa: S608
-    return orders, found
+        found = self._rows.find(wanted.key)
+        if found is None:
+            return None
+        name, what = found
+        return self.orders.get(name) or _removed(name, wanted.key, what)
 
 
 def _removed(name: str, key: str, what: str) -> Order:
@@ -435,46 +326,17 @@ def _removed(name: str, key: str, what: str) -> Order:
     return Order(name, placed, 0, _LONG_AGO, state="dropped", note="it closed long ago", closed_at=_LONG_AGO)
 
 
-def _unreadable(path: Path, line: int, error: Exception) -> UserError:
-    return UserError(
-        f"The orders in {path} are damaged at line {line} ({str(error).splitlines()[0]}). Put the file back, or set it "
-        "aside: runs and claims are as they are, and the queue is empty then.",
-        Reason.USAGE,
-        path=str(path),
-        pointer=f"/{line - 1}",
-    )
-
-
-def _earlier(path: Path) -> tuple[_Rows, _Rows, int]:
-    """Return what an earlier version kept as lines of JSON: keys and lines of orders, and how far it had counted."""
-    orders: _Rows = []
-    found: _Rows = []
-    until = 0
-    texts = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-    for number, text in enumerate(texts, 1):
-        if not text.endswith(b"\n"):  # its writer died
-            break
-        try:
-            said: dict[str, Any] = json.loads(text)
-            if "forgotten" in said:  # the first line, where some were removed
-                orders += [(one["order"], one["key"], one["what"]) for one in said["forgotten"]]
-                until = said["until"]
-                continue
-            fact = KINDS[said["kind"]].model_validate(said["data"])
-            if isinstance(fact, OrderPlaced):
-                orders.append((fact.order, fact.key, fact.issue or fact.run))
-            found.append((said["seq"], said["at"], fact.KIND, fact.order, fact.model_dump_json(exclude_unset=True)))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise _unreadable(path, number, error) from error
-    return orders, found, until
-
-
 # --- doors for everybody who is no worker ----------------------------------------------------------------------------
 
 
 def log_of(repository: Repository, environ: Mapping[str, str]) -> OrderLog:
-    """Return the orders of a repository, as seen from any of its worktrees; nothing is read yet."""
-    return OrderLog(state_folder(environ) / "repos" / repository_name(repository))
+    """Return the orders of a repository, as seen from any of its worktrees; nothing is read yet.
+
+    Raises:
+        UserError: the user's configuration cannot be read.
+    """
+    folder, fleet = state_folder(environ) / "repos" / repository_name(repository), fleet_of(environ)
+    return OrderLog(folder, PostgresRows(fleet.postgres, fleet.name) if fleet.postgres else None)
 
 
 def place(repository: Repository, environ: Mapping[str, str], wanted: Wanted) -> tuple[Order, bool]:

@@ -9,17 +9,65 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pipeline.run.files import disk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+JOBS = "jobs"
+"""The kind of the slots that every driver of this machine needs."""
 
-class Slots:
-    """The slots of all workers of this user."""
+
+class Taken(Protocol):
+    """The slots that were taken for a driver."""
+
+    @property
+    def handles(self) -> Sequence[int]:
+        """Return the descriptors that the driver keeps open, too."""
+        ...
+
+    def keep(self) -> bool:
+        """Make sure that they are still taken; return whether the order is still ours."""
+        ...
+
+    def give_back(self) -> None:
+        """Let others have them."""
+        ...
+
+
+class Slots(Protocol):
+    """The slots of all workers that share them."""
+
+    def free(self, kind: str, most: int) -> int:
+        """Return how many of the first *most* slots of a kind are free."""
+        ...
+
+    def take(self, wanted: Mapping[str, int], order: str) -> Taken | None:
+        """Take a slot of each kind, of which there are so many, for an order; None if one is not free."""
+        ...
+
+
+class LocalTaken:
+    """Slots of this machine: the kernel holds them for whoever has their descriptors open."""
+
+    def __init__(self, handles: Sequence[int]) -> None:
+        self.handles = handles
+
+    def keep(self) -> bool:
+        """Return whether they are still taken, which the kernel sees to."""
+        return True
+
+    def give_back(self) -> None:
+        """Close what was taken here; a slot that a driver was handed stays taken till that ends."""
+        for handle in self.handles:
+            os.close(handle)
+
+
+class LocalSlots:
+    """The slots of all workers of this user on this machine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -27,24 +75,24 @@ class Slots:
     def free(self, kind: str, most: int) -> int:
         """Return how many of the first *most* slots of a kind are free."""
         handles = [handle for number in range(most) if (handle := self._taken(kind, number)) is not None]
-        for handle in handles:
-            os.close(handle)
+        LocalTaken(handles).give_back()
         return len(handles)
 
-    def take(self, wanted: Mapping[str, int]) -> tuple[int, ...] | None:
-        """Take a slot of each kind, of which there are so many; return their descriptors, or None if one is not free.
+    def take(self, wanted: Mapping[str, int], order: str) -> LocalTaken | None:
+        """Take a slot of each kind, of which there are so many; None if one is not free. Orders need none here.
 
         Raises:
             UserError: the disk does not take their files.
         """
+        del order
         found: list[int] = []
         for kind, most in wanted.items():
             handle = next((one for number in range(most) if (one := self._taken(kind, number)) is not None), None)
             if handle is None:
-                give_back(found)
+                LocalTaken(found).give_back()
                 return None
             found.append(handle)
-        return tuple(found)
+        return LocalTaken(found)
 
     def _taken(self, kind: str, number: int) -> int | None:
         folder = self.folder / re.sub(r"[^A-Za-z0-9_-]", "_", kind)
@@ -57,9 +105,3 @@ class Slots:
             os.close(handle)
             return None
         return handle
-
-
-def give_back(handles: Iterable[int]) -> None:
-    """Close what was taken here; a slot that a driver was handed stays taken till that ends."""
-    for handle in handles:
-        os.close(handle)

@@ -18,7 +18,7 @@ from pipeline.queue import lines
 from pipeline.queue.drivers import Driver, End, await_any
 from pipeline.queue.orders import MOST_DEATHS
 from pipeline.queue.pick import pick
-from pipeline.queue.slots import give_back
+from pipeline.queue.rows import NotNowError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LOOKS_S: Final = 10.0
 """Seconds between two looks at everything, where nothing happens."""
 _GLANCES_S: Final = 1.0
-"""Seconds between two looks at whether there are new orders."""
+"""Seconds between two looks at whether there are new orders, where no bell tells."""
 _BUSY: Final = frozenset({Reason.LOCKED, Reason.CLAIMED_ELSEWHERE})
 _BUSY_S: Final = 5.0
 """How long an order waits whose issue somebody else had when it began."""
@@ -97,12 +97,14 @@ class Worker:
         self._say = say
         self._says_stop = True
         self._drivers: list[Driver] = []
+        self._lost: set[str] = set()
+        self._away = False
         self._why: dict[str, str] = {}
         self._busy: dict[str, float] = {}
         self._ended: set[str] = set()
         self._signals = 0
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._looked = -LOOKS_S
+        self._looked = self._begins_at = -LOOKS_S
         self._news = False
         log.hears(self._take)
         self.failed = 0
@@ -110,20 +112,57 @@ class Worker:
 
     def work(self, *, once: bool) -> bool:
         """Work until nothing is left that can begin (*once*), or until it is stopped; return whether it was."""
-        with self._listening():
+        with self._hearing_signals(), self._log.listening():
             while True:
-                self._settle()
-                if not self._signals and self._is_time():
-                    self._begin()
-                if not self._drivers and (once or self._signals):
+                try:
+                    self._turn()
+                except NotNowError as error:
+                    self._is_away(error, once=once)
+                handles = [one.handle for one in self._drivers if not self._away or one.ended() is None]
+                rests = self._away or time.monotonic() < self._begins_at
+                if not handles and (self._signals or (once and not rests)):
                     return bool(self._signals)
                 if self._signals and self._says_stop:
                     self._says_stop = False
                     count = f"{len(self._drivers)} run{'' if len(self._drivers) == 1 else 's'}"
                     self._say(f"stopping {count} as soon as their agents have answered; a second time ends these now")
-                await_any([*(one.handle for one in self._drivers), self._bell], _GLANCES_S)
+                rings = [] if self._log.bell is None else [self._log.bell]
+                await_any([*handles, self._bell, *rings], LOOKS_S if rings and not rests else _GLANCES_S)
                 with contextlib.suppress(BlockingIOError):
                     os.eventfd_read(self._bell)
+
+    def _turn(self) -> None:
+        """Write what ended, and begin what can; after a time without orders, nothing before others are back, too."""
+        if self._away:
+            self._log.read_on()
+            self._keep()
+            self._away = False
+            self._begins_at = time.monotonic() + LOOKS_S
+            self._say("the orders can be had again")
+        self._settle()
+        if not self._signals and time.monotonic() >= self._begins_at and self._is_time():
+            self._keep()
+            self._begin()
+
+    def _is_away(self, error: NotNowError, *, once: bool) -> None:
+        """Let the drivers go on where the orders cannot be had for now.
+
+        Raises:
+            NotNowError: there is none, and somebody waits for the end.
+        """
+        if once and not self._drivers:
+            raise error
+        if not self._away:
+            self._say(f"{error.message} Drivers go on, none is begun, and it is tried again")
+        self._away = True
+
+    def _keep(self) -> None:
+        """Keep the slots of the drivers; stop one whose order another worker has taken over meanwhile."""
+        for driver in self._drivers:
+            if driver.order not in self._lost and not driver.slots.keep():
+                self._lost.add(driver.order)
+                self._say(f"another worker has {driver.order}: its driver here is stopped")
+                driver.stop()
 
     def _is_time(self) -> bool:
         """Return whether there may be something to begin: an order, a slot, or a look that is due."""
@@ -165,8 +204,8 @@ class Worker:
             order = log.orders[name]
             if order.state not in {"queued", "started"} or order.is_driven:
                 return
-            handles = self._slots.take(self._work.slots(order))
-            if handles is None:
+            slots = self._slots.take(self._work.slots(order), name)
+            if slots is None:
                 return
             said = log.folder / "logs" / f"{name}-{order.starts + 1}.log"
             try:
@@ -176,10 +215,10 @@ class Worker:
                     cwd=self._folder,
                     environ=self._environ,
                     log=said,
-                    slots=handles,
+                    slots=slots,
                 )
             except BaseException:
-                give_back(handles)
+                slots.give_back()
                 raise
             self._drivers.append(driver)
             if self._signals:  # it came just now, and did not reach this one
@@ -202,11 +241,22 @@ class Worker:
         for driver in list(self._drivers):
             end = driver.ended()
             if end is not None:
+                if driver.order not in self._lost:
+                    self._write_end(driver.order, end)
+                self._lost.discard(driver.order)
                 self._drivers.remove(driver)
-                with self._log.locked() as log:
-                    order = log.orders.get(driver.order)  # None where the database was made anew
-                    if order is not None and order.is_open:
-                        log.add(*self._facts(order, end))
+                driver.close()
+
+    def _write_end(self, name: str, end: End) -> None:
+        failed = self.failed
+        try:
+            with self._log.locked() as log:
+                order = log.orders.get(name)  # None where the database was made anew
+                if order is not None and order.is_open:
+                    log.add(*self._facts(order, end))
+        except BaseException:
+            self.failed = failed  # it is written again
+            raise
 
     def _facts(self, order: Order, end: End) -> list[lines.OrderFact]:
         name = order.id
@@ -235,7 +285,7 @@ class Worker:
     # --- signals ---------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _listening(self) -> Generator[None]:
+    def _hearing_signals(self) -> Generator[None]:
         """Take the signals: the first one begins nothing more and asks the drivers to stop, a second one asks again."""
         numbers = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
         numbers += [] if signal.SIGINT in numbers else [signal.SIGINT]  # one that is sent by name is meant

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 import languages
 from kit import AFTER_MAKE, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT_ACCEPTED, Entry, Project, make_project
 
-from pipeline.queue.orders import OrderLog
+from pipeline.queue.orders import log_of
+from pipeline.repo import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pipeline.queue.orders import OrderLog
 
 KNOWN = Path(next(iter(languages.__path__))) / "known"
 PLAIN = 'sandbox = "none"\n'
@@ -114,8 +117,7 @@ class Queued:
 
     def log(self) -> OrderLog:
         """Return the journal of orders, as far as it is whole."""
-        (folder,) = (self.project.home / "state/redfirst/repos").iterdir()
-        log = OrderLog(folder)
+        log = log_of(Repository.find(self.project.root), self.project.environment())
         log.read_on()
         return log
 

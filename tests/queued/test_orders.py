@@ -13,11 +13,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+from queued.stores import log_in
 
 from pipeline.errors import UserError
 from pipeline.pids import ProcessId
 from pipeline.queue.lines import OrderDropped, OrderEnded, OrderLeft, OrderLine, OrderStarted, OrderWorktree, RunWords
-from pipeline.queue.orders import Order, OrderLog, Wanted
+from pipeline.queue.orders import Order, Wanted
+from pipeline.queue.sqlite import DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,47 +28,47 @@ if TYPE_CHECKING:
 
 
 def placed(folder: Path, issue: str, *, via: str = "cli", **more: object) -> tuple[Order, bool]:
-    with OrderLog(folder).locked() as log:
+    with log_in(folder).locked() as log:
         return log.place(Wanted(via=via, issue=issue, **more))  # pyright: ignore[reportArgumentType]
 
 
 def read(folder: Path) -> list[Order]:
-    log = OrderLog(folder)
+    log = log_in(folder)
     log.read_on()
     return list(log.orders.values())
 
 
-def test_an_order_is_read_as_it_was_placed(tmp_path: Path) -> None:
+def test_an_order_is_read_as_it_was_placed(place: Path) -> None:
     words = RunWords(base="main", approve=("plan",), agent=("check=human",))
-    order, new = placed(tmp_path, "GAL-1", options=words, priority=2)
-    assert (new, read(tmp_path)) == (True, [order])
+    order, new = placed(place, "GAL-1", options=words, priority=2)
+    assert (new, read(place)) == (True, [order])
     assert (order.state, order.what, order.placed.priority) == ("queued", "GAL-1", 2)
     assert order.placed.options.argv() == ("--base=main", "--approve=plan", "--agent=check=human")
 
 
-def test_an_open_issue_is_ordered_once_and_again_when_that_is_over(tmp_path: Path) -> None:
-    first, _ = placed(tmp_path, "GAL-1")
-    assert placed(tmp_path, "GAL-1") == (first, False)
-    with OrderLog(tmp_path).locked() as log:
+def test_an_open_issue_is_ordered_once_and_again_when_that_is_over(place: Path) -> None:
+    first, _ = placed(place, "GAL-1")
+    assert placed(place, "GAL-1") == (first, False)
+    with log_in(place).locked() as log:
         log.add(OrderEnded(order=first.id, outcome="completed", reason="done"))
-    second, new = placed(tmp_path, "GAL-1")
+    second, new = placed(place, "GAL-1")
     assert new
-    assert [one.state for one in read(tmp_path)] == ["ended", "queued"]
+    assert [one.state for one in read(place)] == ["ended", "queued"]
     assert second.id != first.id
 
 
-def test_a_key_is_unique_also_when_its_order_is_over(tmp_path: Path) -> None:
-    first, _ = placed(tmp_path, "GAL-1", key="delivery:1f")
-    with OrderLog(tmp_path).locked() as log:
+def test_a_key_is_unique_also_when_its_order_is_over(place: Path) -> None:
+    first, _ = placed(place, "GAL-1", key="delivery:1f")
+    with log_in(place).locked() as log:
         log.add(OrderDropped(order=first.id, why="dropped by a person"))
-    again, new = placed(tmp_path, "GAL-1", key="delivery:1f")
+    again, new = placed(place, "GAL-1", key="delivery:1f")
     assert (again.id, again.state, new) == (first.id, "dropped", False)
 
 
-def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
+def test_writers_side_by_side_lose_nothing(place: Path) -> None:
     with multiprocessing.get_context("fork").Pool(4) as pool:
-        pool.starmap(placed, [(tmp_path, f"GAL-{number % 10}") for number in range(40)])
-    assert sorted(one.what for one in read(tmp_path)) == sorted(f"GAL-{number}" for number in range(10))
+        pool.starmap(placed, [(place, f"GAL-{number % 10}") for number in range(40)])
+    assert sorted(one.what for one in read(place)) == sorted(f"GAL-{number}" for number in range(10))
 
 
 def _write(folder: Path, role: str, told: Connection) -> None:
@@ -74,7 +76,7 @@ def _write(folder: Path, role: str, told: Connection) -> None:
     for number in count():
         order, _ = placed(folder, f"GAL-{number}", via=role)
         told.send(order.id)
-        with OrderLog(folder).locked() as log:
+        with log_in(folder).locked() as log:
             if role == "worker":
                 log.add(OrderStarted(order=order.id, pid=1, start_time=1, boot_id="b", log="/x"))
                 log.add(OrderEnded(order=order.id, outcome="completed", reason="done"))
@@ -85,10 +87,10 @@ def _write(folder: Path, role: str, told: Connection) -> None:
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=[pytest.mark.broad] if seed >= 3 else []) for seed in range(25)]
 )
-def test_a_writer_that_is_killed_loses_and_doubles_no_order(tmp_path: Path, seed: int) -> None:
+def test_a_writer_that_is_killed_loses_and_doubles_no_order(place: Path, seed: int) -> None:
     role, chance = ("console", "worker", "driver")[seed % 3], random.Random(seed)  # noqa: S311  (a schedule, no secret)
     told, its = multiprocessing.Pipe(duplex=False)
-    writer = multiprocessing.get_context("fork").Process(target=_write, args=(tmp_path, role, its))
+    writer = multiprocessing.get_context("fork").Process(target=_write, args=(place, role, its))
     writer.start()
     its.close()
     names: list[str] = [told.recv() for _ in range(chance.randint(1, 9))]
@@ -98,11 +100,11 @@ def test_a_writer_that_is_killed_loses_and_doubles_no_order(tmp_path: Path, seed
     with contextlib.suppress(EOFError):
         while True:
             names.append(told.recv())
-    placed(tmp_path, "GAL-last")
-    found = [one.id for one in read(tmp_path)][:-1]
+    placed(place, "GAL-last")
+    found = [one.id for one in read(place)][:-1]
     assert found[: len(names)] == names
     assert len(found) <= len(names) + 1, "at most the one that was placed and not yet told"
-    assert all((one.state, one.starts) in {("queued", 0), ("ended", 1)} for one in read(tmp_path))
+    assert all((one.state, one.starts) in {("queued", 0), ("ended", 1)} for one in read(place))
 
 
 def garbage(path: Path) -> None:
@@ -128,13 +130,13 @@ def test_a_damaged_database_is_told_to_who_reads_and_made_anew_by_who_writes(
     tmp_path: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     placed(tmp_path, "GAL-1")
-    there = OrderLog(tmp_path)
+    there = log_in(tmp_path)
     there.read_on()
-    damage(there.path)
-    damaged = there.path.read_bytes()
+    damage(tmp_path / DATABASE)
+    damaged = (tmp_path / DATABASE).read_bytes()
     with pytest.raises(UserError, match="are damaged") as told:
         read(tmp_path)
-    assert told.value.path == str(there.path)
+    assert told.value.path == str(tmp_path / DATABASE)
     order, _ = placed(tmp_path, "GAL-2")
     said = capsys.readouterr().err
     assert "is damaged" in said
@@ -209,38 +211,38 @@ def test_orders_of_an_earlier_version_that_are_damaged_are_told_and_kept(tmp_pat
     assert path.exists()
 
 
-def test_an_order_is_driven_as_long_as_its_process_lives(tmp_path: Path) -> None:
-    order, _ = placed(tmp_path, "GAL-1")
+def test_an_order_is_driven_as_long_as_its_process_lives(place: Path) -> None:
+    order, _ = placed(place, "GAL-1")
     here = ProcessId.of(os.getpid())
     assert here is not None
 
     def started(start_time: int) -> None:
         said = OrderStarted(order=order.id, pid=here.pid, start_time=start_time, boot_id=here.boot_id, log="/x")
-        with OrderLog(tmp_path).locked() as log:
+        with log_in(place).locked() as log:
             log.add(said)
 
     started(here.start_time)
-    assert read(tmp_path)[0].is_driven
+    assert read(place)[0].is_driven
     started(1)
-    (now,) = read(tmp_path)
+    (now,) = read(place)
     assert (now.is_driven, now.is_open, now.starts) == (False, True, 2)
 
 
-def test_only_what_died_by_itself_counts_as_a_death(tmp_path: Path) -> None:
-    order, _ = placed(tmp_path, "GAL-1")
-    with OrderLog(tmp_path).locked() as log:
+def test_only_what_died_by_itself_counts_as_a_death(place: Path) -> None:
+    order, _ = placed(place, "GAL-1")
+    with log_in(place).locked() as log:
         log.add(*(OrderLeft(order=order.id, why=why) for why in ("stopped", "died", "busy", "died")))
-    assert (read(tmp_path)[0].deaths, read(tmp_path)[0].state) == (2, "queued")
+    assert (read(place)[0].deaths, read(place)[0].state) == (2, "queued")
 
 
-def test_who_listens_is_told_of_what_comes_and_of_nothing_before(tmp_path: Path) -> None:
-    placed(tmp_path, "GAL-1")
-    log, heard = OrderLog(tmp_path), list[tuple[str, str]]()
+def test_who_listens_is_told_of_what_comes_and_of_nothing_before(place: Path) -> None:
+    placed(place, "GAL-1")
+    log, heard = log_in(place), list[tuple[str, str]]()
 
     def hear(line: OrderLine, order: Order) -> None:
         heard.append((line.data.KIND, order.what))
 
     log.hears(hear)
-    placed(tmp_path, "GAL-2")
+    placed(place, "GAL-2")
     log.read_on()
     assert heard == [("order_placed", "GAL-2")]

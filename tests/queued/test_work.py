@@ -14,11 +14,13 @@ from waiting import wait_until
 from workflows.test_gates_and_commands import answer, asks
 from workflows.test_gates_and_commands import make as make_recipe
 
+from pipeline.queue.sqlite import DATABASE
+
 pytestmark = pytest.mark.slow
 
 
-def test_orders_become_branches_each_in_a_worktree_of_its_own(tmp_path: Path) -> None:
-    queued = make(tmp_path, 2, GAL_2=["GAL-1"])
+def test_orders_become_branches_each_in_a_worktree_of_its_own(tmp_path: Path, fleet: str) -> None:
+    queued = make(tmp_path, 2, extra=fleet, GAL_2=["GAL-1"])
     queued.add()
     assert queued.dry_run() == {"GAL-1": "", "GAL-2": "GAL-1 has to land first"}
     assert [order["starts"] for order in queued.orders()] == [0, 0]
@@ -48,8 +50,10 @@ def test_check_16_eight_issues_and_four_jobs_make_eight_branches_and_never_five_
 
 
 @pytest.mark.broad
-def test_check_17_a_killed_worker_leaves_no_process_and_the_next_one_resumes_everything(tmp_path: Path) -> None:
-    queued = make(tmp_path, 3, sleep_s=2)
+def test_check_17_a_killed_worker_leaves_no_process_and_the_next_one_resumes_everything(
+    tmp_path: Path, fleet: str
+) -> None:
+    queued = make(tmp_path, 3, sleep_s=2, extra=fleet)
     queued.add()
     with spawn(queued.project, "work", "--jobs", "2", "--json") as worker:
         wait_until(lambda: len(queued.driven()) == 2)
@@ -74,15 +78,15 @@ def test_a_damaged_database_of_orders_is_made_anew_from_claims_and_runs(tmp_path
         worker.kill()
         worker.communicate()
         await_end_of(there)
-    queued.log().path.write_bytes(b"no database\n" * 900)
+    (queued.log().folder / DATABASE).write_bytes(b"no database\n" * 900)
     done = queued.project.redfirst("work", "--once", "--jobs", "2")
     assert (done.returncode, "is damaged (file is not a database)" in done.stderr) == (0, True), done.stderr
     assert {(order["via"], order["outcome"]) for order in queued.orders()} == {("sweep", "completed")}
     assert len(queued.branches()) == 2
 
 
-def test_check_18_nothing_begins_while_the_disk_is_low_and_it_is_said(tmp_path: Path) -> None:
-    queued = make(tmp_path, 1)
+def test_check_18_nothing_begins_while_the_disk_is_low_and_it_is_said(tmp_path: Path, fleet: str) -> None:
+    queued = make(tmp_path, 1, extra=fleet)
     queued.add()
     queued.project.env["REDFIRST_LIMITS__WORK__MIN_FREE_MB"] = "999999999"
     done = queued.project.redfirst("work", "--once", "--json")
@@ -93,8 +97,8 @@ def test_check_18_nothing_begins_while_the_disk_is_low_and_it_is_said(tmp_path: 
 
 
 @pytest.mark.broad
-def test_check_19_no_more_drivers_than_slots_of_a_provider(tmp_path: Path) -> None:
-    queued = make(tmp_path, 4, sleep_s=0.5, extra="[limits.work]\nper_provider = 2\n")
+def test_check_19_no_more_drivers_than_slots_of_a_provider(tmp_path: Path, fleet: str) -> None:
+    queued = make(tmp_path, 4, sleep_s=0.5, extra=f"[limits.work]\nper_provider = 2\n{fleet}")
     queued.add()
     why = "all slots of scripted are taken (limits.work.per_provider)"
     assert list(queued.dry_run("--jobs", "4").values()) == ["", "", why, why]
@@ -103,8 +107,8 @@ def test_check_19_no_more_drivers_than_slots_of_a_provider(tmp_path: Path) -> No
 
 
 @pytest.mark.broad
-def test_ctrl_c_stops_all_so_that_the_next_worker_goes_on(tmp_path: Path) -> None:
-    queued = make(tmp_path, 3, sleep_s=2)
+def test_ctrl_c_stops_all_so_that_the_next_worker_goes_on(tmp_path: Path, fleet: str) -> None:
+    queued = make(tmp_path, 3, sleep_s=2, extra=fleet)
     queued.add()
     with spawn(queued.project, "work", "--jobs", "2") as worker:
         wait_until(lambda: len(queued.driven()) == 2)
@@ -117,8 +121,8 @@ def test_ctrl_c_stops_all_so_that_the_next_worker_goes_on(tmp_path: Path) -> Non
 
 
 @pytest.mark.broad
-def test_a_run_that_was_answered_goes_on_by_itself(tmp_path: Path) -> None:
-    queued = make(tmp_path, 1)
+def test_a_run_that_was_answered_goes_on_by_itself(tmp_path: Path, fleet: str) -> None:
+    queued = make(tmp_path, 1, extra=fleet)
     queued.add(flags=("--approve", "plan"))
     events = queued.work()
     assert [(event["data"].get("outcome"), event["data"].get("reason")) for event in events][-1] == (
@@ -134,8 +138,8 @@ def test_a_run_that_was_answered_goes_on_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.broad
-def test_an_order_that_three_drivers_die_of_is_dropped_and_somebody_is_told(tmp_path: Path) -> None:
-    queued = make(tmp_path, 1, sleep_s=30)
+def test_an_order_that_three_drivers_die_of_is_dropped_and_somebody_is_told(tmp_path: Path, fleet: str) -> None:
+    queued = make(tmp_path, 1, sleep_s=30, extra=fleet)
     queued.add()
     with spawn(queued.project, "work", "--once") as worker:
         for starts in (1, 2, 3):

@@ -27,7 +27,7 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.queue.slots import Slots, give_back
+from pipeline.queue.slots import LocalSlots
 from pipeline.repo import GitError, Repository
 from pipeline.run.store import repository_name
 
@@ -191,11 +191,12 @@ class Notices:
 @contextmanager
 def sending(folder: Path) -> Generator[bool]:
     """Hold the lock under which events of a repository are sent; yield whether nobody else has it."""
-    handles = Slots(folder).take({"lock": 1})
+    lock = LocalSlots(folder).take({"lock": 1}, "")
     try:
-        yield handles is not None
+        yield lock is not None
     finally:
-        give_back(handles or ())
+        if lock is not None:
+            lock.give_back()
 
 
 def send_example(

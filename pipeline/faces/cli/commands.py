@@ -158,7 +158,7 @@ _COMMANDS: Final = (
     ("console", "servers:console", "Show the runs of this repository in a browser on this machine."),
     ("queue", "queue:app", "Order issues that `redfirst work` is to run."),
     ("work", "queue:work", "Run what is in the queue, several orders at once."),
-    ("fleet", "fleet:app", "Share runs with other machines, by a hub."),
+    ("fleet", "fleet:app", "Let several machines work on one queue, and share runs."),
     ("issue", "issue:app", "File, read and change the issues of the repository."),
     ("agents", "agents:app", "Show the roles, what they may do, and by which rule."),
     ("verify", "verify:verify", "Check again that the tests of a commit fail before it and pass in it."),

@@ -1,4 +1,4 @@
-"""`redfirst fleet`: the runs of all machines that share a hub (docs/how-to/several-machines.md)."""
+"""`redfirst fleet`: several machines over one queue and one hub (docs/how-to/fleet.md, several-machines.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.app import fleet
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AgentFlags, AsDocument, AsDocumentBesideProgress, ValueFlags
@@ -20,9 +19,63 @@ from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:
-    from pipeline.app.fleet import FleetDocument, FleetRun, TakenDocument
+    from pipeline.app.fleet import FleetDocument, FleetInitDocument, FleetWorker
+    from pipeline.app.fleet_runs import FleetRun, FleetRunsDocument, TakenDocument
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Share runs with other machines, by a hub.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Let several machines work on one queue, and share runs."
+)
+
+
+@app.command()
+def init(as_document: AsDocument = False) -> None:
+    """Make the tables of the queue in the database that your configuration names.
+
+    What is there stays as it is.
+
+    Examples:
+      redfirst fleet init
+
+      redfirst fleet init --json
+    """
+    from pipeline.app.fleet import begin_fleet
+
+    print_result(begin_fleet(os.environ), init_text, as_document=as_document)
+
+
+@app.command()
+def status(as_document: AsDocument = False) -> None:
+    """Show the orders of this repository, the workers of all machines, and the slots.
+
+    Examples:
+      redfirst fleet status
+
+      redfirst fleet status --json
+    """
+    from pipeline.app.fleet import fleet_status
+
+    print_result(fleet_status(Repository.find(Path.cwd()), os.environ), status_text, as_document=as_document)
+
+
+def init_text(document: FleetInitDocument) -> str:
+    """Return what was made, in lines."""
+    made = [f"made the table {name}" for name in document.made] or ["All tables are there. Nothing was changed."]
+    return "\n".join([*made, f"Orders of this hub are those of {document.repository}."])
+
+
+def status_text(document: FleetDocument) -> str:
+    """Return how the fleet stands, in lines."""
+    counts = ", ".join(f"{count} {state}" for state, count in document.orders.items()) or "none"
+    lines = [f"{document.repository}, by way of {document.hub}", f"orders: {counts}"]
+    lines += [_worker(one) for one in document.workers] or ["No worker is connected. Start one: redfirst work"]
+    lines += [f"slots {one.kind}: {one.free} of {one.most} free" for one in document.slots]
+    return "\n".join(visible(line) for line in lines)
+
+
+def _worker(one: FleetWorker) -> str:
+    where = f"{one.machine} ({one.address})" if one.address else one.machine
+    said = f", silent for {one.silent_s:.0f} s: its orders are free for others" if one.stalled else ""
+    return f"worker {one.pid} on {where}{said}"
 
 
 @app.command()
@@ -34,10 +87,12 @@ def runs(as_document: AsDocument = False) -> None:
 
       redfirst fleet runs --json
     """
-    print_result(fleet.runs(Repository.find(Path.cwd()), os.environ), _runs_text, as_document=as_document)
+    from pipeline.app import fleet_runs
+
+    print_result(fleet_runs.runs(Repository.find(Path.cwd()), os.environ), _runs_text, as_document=as_document)
 
 
-def _runs_text(document: FleetDocument) -> str:
+def _runs_text(document: FleetRunsDocument) -> str:
     rows = [(visible(one.run), _run_text(one)) for one in document.runs]
     none = f"The hub {visible(document.hub)} has no run."
     lines = columned(rows, terminal_width(sys.stdout), indent=0) if rows else [none]
@@ -71,7 +126,9 @@ def take(
     here = Repository.find(Path.cwd())
     if not resume and (agent or values):
         raise UserError("--agent and --set are for the driver: give them with --resume.", Reason.USAGE)
-    document = fleet.take(here, os.environ, run, say)
+    from pipeline.app import fleet_runs
+
+    document = fleet_runs.take(here, os.environ, run, say)
     if not resume:
         print_result(document, _taken_text, as_document=as_document)
         return
