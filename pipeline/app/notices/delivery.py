@@ -181,7 +181,7 @@ class Notices:
             found = cursors.read(told.path)
         except (OSError, ValueError) as error:
             self._say(f"{error}. It is made anew: {name} is told of what happens from now on")
-            found = None
+            found = Cursor(since=stamp(self._clock()))
         told.keep(found or told.cursor)
         if self._again:
             told.keep(told.cursor.model_copy(update={"tries": 0, "tried_at": None}))

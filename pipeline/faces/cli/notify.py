@@ -65,7 +65,7 @@ def notify(
         return
     with sending(folder_of(repository, environ)) as is_ours:
         if not is_ours:
-            raise UserError("Another process notifies for this repository: a run, a worker or this.", Reason.LOCKED)
+            raise UserError("Another process notifies for this repository. Try again when it has ended.", Reason.LOCKED)
         now = stamp(utc_now())
         notices = Notices(repository, sinks, environ, lambda said: say(visible(said)), since=now, again=again)
         with suppress(KeyboardInterrupt, StoppedError):  # that is how it ends
