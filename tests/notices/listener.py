@@ -35,8 +35,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             there.refused += 1
         self.send_response(status)
-        if status == 307:
-            there.status = 204  # who follows is taken
+        if status == 302:
             self.send_header("Location", "/elsewhere")
         self.send_header("Content-Length", "0")
         self.end_headers()

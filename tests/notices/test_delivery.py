@@ -208,8 +208,8 @@ def test_a_request_is_signed_and_never_goes_elsewhere(repository: Repository, li
         assert (path, headers["webhook-signature"]) == ("/hooks/a", f"v1,{wanted}")
         assert body.decode() == str(told)
     assert len({headers["webhook-id"] for _, headers, _ in listener.taken}) == 1, "sent again it has the same id"
-    listener.status = 307
-    assert failure(sink, told, repository.worktree, HOOK=SECRET) == "the address answers 307"
+    listener.status = 302
+    assert failure(sink, told, repository.worktree, HOOK=SECRET) == "the address answers 302"
     assert len(listener.taken) == 2
 
 
