@@ -360,7 +360,9 @@ def worker_of(
         with log.locked():  # one that is damaged is made anew
             pass
     else:  # somebody may have ordered with other variables than a timer has
-        say(f"no order was ever placed in {log.where}: HOME and XDG_STATE_HOME of who orders have to be the worker's")
+        say(
+            f"no order was ever placed in {log.where}: who orders needs the worker's HOME, XDG_STATE_HOME and fleet.hub"
+        )
     return Worker(log, work.shared, work, repository.worktree, environ, told, waits, say)
 
 

@@ -41,14 +41,18 @@ SET synchronous_commit = on;
 SET client_min_messages = warning
 """
 """Who waits for a lock waits longer than the server lets somebody sleep who has it."""
-_TABLES: Final[dict[LiteralString, LiteralString]] = {
-    "redfirst_schema": "(version integer NOT NULL, made text NOT NULL)",
-    "redfirst_repositories": "(name text PRIMARY KEY, last bigint NOT NULL)",
-    "redfirst_orders": "(repository text NOT NULL REFERENCES redfirst_repositories, name text NOT NULL, "
-    "key text NOT NULL, what text NOT NULL, PRIMARY KEY (repository, name), UNIQUE (repository, key))",
-    "redfirst_lines": "(repository text NOT NULL, seq bigint NOT NULL, at text NOT NULL, kind text NOT NULL, "
-    "name text NOT NULL, data text NOT NULL, PRIMARY KEY (repository, seq), "
-    "FOREIGN KEY (repository, name) REFERENCES redfirst_orders)",
+_TABLES: Final[dict[LiteralString, tuple[LiteralString, ...]]] = {
+    "redfirst_schema": ("version integer NOT NULL", "made text NOT NULL"),
+    "redfirst_repositories": ("name text PRIMARY KEY", "last bigint NOT NULL"),
+    "redfirst_orders": (
+        *("repository text NOT NULL REFERENCES redfirst_repositories", "name text NOT NULL", "key text NOT NULL"),
+        *("what text NOT NULL", "PRIMARY KEY (repository, name)", "UNIQUE (repository, key)"),
+    ),
+    "redfirst_lines": (
+        *("repository text NOT NULL", "seq bigint NOT NULL", "at text NOT NULL", "kind text NOT NULL"),
+        *("name text NOT NULL", "data text NOT NULL", "PRIMARY KEY (repository, seq)"),
+        "FOREIGN KEY (repository, name) REFERENCES redfirst_orders",
+    ),
 }
 ADVISORY: Final[LiteralString] = (
     "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 "
@@ -68,7 +72,8 @@ _WORKERS: Final[LiteralString] = (
 _END_STALLED: Final[LiteralString] = (
     f"WITH worker (machine, pid, address, silent) AS ({_WORKERS}) "  # noqa: S608  (a text of ours)
     "SELECT pg_terminate_backend(one.pid) FROM pg_stat_activity AS one, worker WHERE datname = current_database() "
-    "AND application_name = 'redfirst slots ' || machine || ' ' || worker.pid AND silent > %s"
+    "AND usename = current_user AND silent > %s "
+    "AND application_name = 'redfirst slots ' || machine || ' ' || worker.pid"
 )
 _HELD: Final[LiteralString] = (
     f"SELECT name FROM redfirst_orders WHERE repository = %s AND hashtextextended(%s || name, 0) IN ({ADVISORY})"  # noqa: S608
@@ -364,7 +369,7 @@ def make_schema(dsn: str) -> tuple[str, ...]:
         made: list[str] = []
         for name, columns in _TABLES.items():
             if session.execute("SELECT to_regclass(%s)", (name,)).fetchone() == (None,):
-                session.execute(f"CREATE TABLE {name} {columns}")
+                session.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
                 made.append(name)
         if "redfirst_schema" in made:
             session.execute("INSERT INTO redfirst_schema VALUES (%s, %s)", (VERSION, secrets.token_hex(8)))

@@ -36,7 +36,7 @@ CEILINGS: Final = {
     "pipeline/repo": 1410,
     "pipeline": 1280,
     "todo": 1160,
-    "pipeline/queue": 1360,
+    "pipeline/queue": 1365,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
 IN_ALL: Final = 70_398

@@ -164,3 +164,24 @@ def test_a_server_that_is_killed_meanwhile_costs_no_run(tmp_path: Path, own: Ser
     types = [json.loads(line)["type"].split(".")[2] for line in out.splitlines()]
     assert types == ["started", "ended", "started", "ended"]
     assert [(one["outcome"], one["starts"]) for one in queued.orders()] == [("completed", 1)] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.broad
+@needs_postgres
+def test_two_machines_work_through_one_queue_and_begin_no_order_twice(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    here, there = (make(place, 6, sleep_s=0.3, extra=fleet_table(tmp_path)) for place in (tmp_path, tmp_path / "b"))
+    here.add()
+    with (
+        spawn(here.project, "work", "--once", "--jobs", "1") as some,
+        spawn(there.project, "work", "--once", "--jobs", "1") as others,
+    ):
+        said = [one.communicate(timeout=240) for one in (some, others)]
+        assert (some.returncode, others.returncode) == (0, 0), said
+    orders = there.orders()
+    assert orders == here.orders()
+    assert [(one["outcome"], one["starts"]) for one in orders] == [("completed", 1)] * 6
+    assert len(here.branches()) + len(there.branches()) == 6
+    assert here.branches()
+    assert there.branches()
