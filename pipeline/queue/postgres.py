@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
-from pipeline.agents.backends.extras import install_command
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue.rows import Found, NotNowError, Row
@@ -240,6 +239,8 @@ def session_with(dsn: str, kind: str = "redfirst") -> Session:
     try:
         import psycopg  # noqa: PLC0415  (an extra)
     except ImportError:
+        from pipeline.agents.backends.extras import install_command  # noqa: PLC0415  (rarely wanted)
+
         raise UserError(
             "The queue of a fleet needs the extra `fleet`. Install it:",
             Reason.USAGE,

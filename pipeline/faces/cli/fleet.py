@@ -31,7 +31,7 @@ app = typer.Typer(
 def init(as_document: AsDocument = False) -> None:
     """Make the tables of the queue in the database that your configuration names.
 
-    What is there stays as it is.
+    Tables that are there stay as they are.
 
     Examples:
       redfirst fleet init
