@@ -26,6 +26,7 @@ from pipeline.app.notices.delivery import fault_of
 from pipeline.app.recipe_choice import roles_of
 from pipeline.app.recipe_files import Origin, RecipeFiles
 from pipeline.app.run_config import file_at_head, uncounted
+from pipeline.app.triggers import check_triggers
 from pipeline.app.trust_requests import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
@@ -286,7 +287,7 @@ async def checkup(
     if repository is not None and loaded is not None:
         trusted, may_ask = _trust(repository, loaded, environ)
         checks += [trusted, *check_agents(loaded, environ, asked_roles(repository, loaded, environ))]
-        checks += check_networks(loaded.config, environ)
+        checks += [*check_networks(loaded.config, environ), *check_triggers(repository, environ, loaded)]
         if may_ask:
             found, ready = await check_tests(repository, loaded, environ)
             checks += found

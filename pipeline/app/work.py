@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.app.attend import attend
 from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.app.run_list import has_ended, lines_of, list_runs
+from pipeline.app.schedules import order_what_is_due
 from pipeline.config.fleet import fleet_of
 from pipeline.config.layers import Flags
 from pipeline.config.tables import Overlap
@@ -112,6 +113,7 @@ class RepositoryWork:
             self._attend()
             self._settle(log, known)
             self._sweep(log, known)
+            order_what_is_due(self.repository, self.environ, self._config(), log, self._clock())
         waiting = [one for one in log.orders.values() if one.is_open and not one.is_driven]
         candidates = [self._candidate(order, known) for order in waiting]
         return candidates, self._room(candidates)

@@ -16,6 +16,7 @@ from pipeline.config.layers import Flags
 from pipeline.config.problems import pointer
 from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
 from pipeline.config.toolchain_variables import fault_of, set_by
+from pipeline.config.triggers import fault_of as fault_of_trigger
 from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -174,7 +175,7 @@ def _missing(agent: AgentConfig) -> str | None:
 
 def _is_inherited(path: KeyPath, value: object) -> bool:
     return value is None and (
-        path[0] in {"providers", "spares", "notify"} or (path[0] == "agents" and path[1] in keys.ROLES)
+        path[0] in {"providers", "spares", "notify", "triggers"} or (path[0] == "agents" and path[1] in keys.ROLES)
     )
 
 
@@ -194,6 +195,16 @@ def _refuse_contradictions(loaded: Loaded) -> None:
     for name, sink in config.notify.items():
         if sink.fault:
             raise _faulty(loaded, name, sink.fault)
+    for name, trigger in config.triggers.items():
+        if (fault := fault_of_trigger(trigger)) is not None:
+            keys_of = (key for key in loaded.origins if key.startswith(f"triggers.{name}."))
+            origin = _origin(loaded, next(keys_of, ""))
+            raise UserError(
+                f"{origin}: triggers.{name}.{fault[0]} {fault[1]}",
+                Reason.CONFIG,
+                path=origin.source,
+                pointer=pointer(("triggers", name, fault[0])),
+            )
 
 
 def _faulty(loaded: Loaded, name: str, fault: str) -> UserError:

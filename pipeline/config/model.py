@@ -16,6 +16,7 @@ from pipeline.config.commits import Commits
 from pipeline.config.notices import Otel, Sink, SinkName
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.config.tables import Budget, Fleet, Gates, Limits, Probes, Seconds, Table
+from pipeline.config.triggers import TriggerName, TriggerTable
 from pipeline.judge.evidence.quarantine import Quarantined
 from pipeline.judge.policy.paths import TRACKER, tracker_fault
 from pipeline.judge.reports.fields import RelPath
@@ -300,6 +301,9 @@ class Config(Table):
     fleet: Fleet = Fleet()
     notify: Annotated[Mapping[SinkName, Sink], Field(description="Commands and addresses that are told of events")] = {}
     otel: Otel = Otel()
+    triggers: Annotated[
+        Mapping[TriggerName, TriggerTable], Field(description="What orders runs from outside, and at which times")
+    ] = {}
     quarantine: Annotated[
         tuple[Quarantined, ...], Field(description="Tests that do not count for now, each with an owner and an end")
     ] = ()

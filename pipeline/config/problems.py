@@ -71,7 +71,7 @@ def _problem(details: ErrorDetails, origin_of: Callable[[tuple[str, ...]], Origi
             # variable or of a server; a message is not the place to repeat it.
             seen = (
                 ""
-                if "env" in path or path[:1] in {("providers",), ("notify",), ("fleet",)}
+                if "env" in path or path[:1] in {("providers",), ("notify",), ("fleet",), ("triggers",)}
                 else f", not {details['input']!r}"
             )
             what = f"{dotted(path)}: {details['msg'][0].lower()}{details['msg'][1:]}{seen}"

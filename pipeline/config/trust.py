@@ -176,6 +176,8 @@ def _why(path: KeyPath, value: object) -> str | None:
             return _CREDENTIAL
         case ("notify" | "otel", *_):
             return "this decides what is told of your runs, to whom, and what is started for that"
+        case ("triggers", *_):
+            return "this decides who and what orders runs here, which cost money"
         case ("prices", *_):
             return "a price that is too low voids your budget"
         case ("agents" | "spares", *_):

@@ -33,6 +33,7 @@ TITLES: Final = {
     "prices": "`[prices.NAME]`",
     "notify": "`[notify.NAME]`",
     "quarantine": "`[[quarantine]]`",
+    "triggers": "`[triggers.NAME]`",
     "": "At the top",
 }
 _WORDS: Final = {str: "text", int: "a number", float: "a number", bool: "true, false"}

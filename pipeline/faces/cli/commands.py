@@ -159,6 +159,12 @@ _COMMANDS: Final = (
     ("queue", "queue:app", "Order issues that `redfirst work` is to run."),
     ("work", "queue:work", "Run what is in the queue, several orders at once."),
     ("fleet", "fleet:app", "Let several machines work on one queue, and share runs."),
+    (
+        "deliver",
+        "triggers:deliver",
+        "Hand a delivery to a trigger: a webhook's headers, and its body on standard input.",
+    ),
+    ("trigger", "triggers:app", "Show what orders runs from outside."),
     ("issue", "issue:app", "File, read and change the issues of the repository."),
     ("agents", "agents:app", "Show the roles, what they may do, and by which rule."),
     ("verify", "verify:verify", "Check again that the tests of a commit fail before it and pass in it."),
@@ -187,7 +193,7 @@ LAZY_COMMANDS: Final = [LazyCommand(name, f"pipeline.faces.cli.{place}", words) 
 
 PANELS: Final[dict[str, tuple[str, ...]]] = {
     "First steps": ("demo", "init", "doctor", "trust", "issue"),
-    "Work": ("run", "resume", "stop", "abandon", "queue", "work", "fleet"),
+    "Work": ("run", "resume", "stop", "abandon", "queue", "work", "fleet", "deliver", "trigger"),
     "Look and answer": (
         *("runs", "show", "diff", "watch", "console", "explain"),
         *("approve", "reject", "answer", "desk", "hand-in"),

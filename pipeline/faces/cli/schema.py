@@ -130,6 +130,8 @@ _PLACES: Final = {
     "fleet-taken": "pipeline.app.fleet_runs:TakenDocument",
     "traces": "pipeline.app.traces:TracesDocument",
     "notify": "pipeline.app.notices.delivery:NotifyDocument",
+    "delivery": "pipeline.app.deliver:DeliveryDocument",
+    "triggers": "pipeline.app.triggers:TriggersDocument",
 }
 """The documents, by what they are called: their modules are heavy together, and one of them is asked for."""
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {

@@ -27,6 +27,10 @@ def console(
         int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Where it listens. 0 means any.")
     ] = 0,
     read_only: Annotated[bool, typer.Option("--read-only", help="Only look: nothing can be changed by it.")] = False,
+    hooks: Annotated[
+        str | None,
+        typer.Option("--hooks", metavar="HOST:PORT", help="Instead of pages, only take webhooks: POST /hooks/NAME."),
+    ] = None,
 ) -> None:
     """Show the runs of this repository in a browser on this machine.
 
@@ -37,9 +41,17 @@ def console(
       redfirst console
 
       redfirst console --port 8765 --read-only
+
+      redfirst console --hooks 127.0.0.1:8787
     """
     require_extra()
     repository = Repository.find(Path.cwd())
+    if hooks is not None:
+        from pipeline.faces.console.hooks import serve_hooks
+
+        with suppress(KeyboardInterrupt, StoppedError):
+            serve_hooks(repository, os.environ, hooks, say)
+        return
     from pipeline.faces.console.app import serve
 
     with suppress(KeyboardInterrupt, StoppedError):  # that is how it ends

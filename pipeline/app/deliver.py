@@ -1,0 +1,267 @@
+"""Takes a delivery: proves it, records it, and orders the issue that comes with it.
+
+The text of an issue is a stranger's. It becomes a file of the tracker, in the first commit of a branch of its own: the
+order begins there, and nobody's base has it before the work is merged. The record is written last: who sends a delivery
+again that a crash has cut short gets the order that was placed, or one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.app.run_config import refuse_recursion
+from pipeline.app.triggers import named_trigger, obstacle, trusted_config
+from pipeline.app.webhooks import LARGEST, Incoming, RefusedError, read
+from pipeline.config.commits import styled
+from pipeline.config.triggers import EVERYBODY, Source, TriggerTable
+from pipeline.errors import UserError
+from pipeline.matrix.engine.journal import Clock, stamp, utc_now
+from pipeline.outcomes import Reason
+from pipeline.queue.deliveries import Delivered, Deliveries, Result, Why, deliveries_of
+from pipeline.queue.lines import RunWords
+from pipeline.queue.orders import OrderLog, Wanted, log_of
+from pipeline.repo import NO_OBJECT, Repository, Signature, SigningError
+from pipeline.run.preconditions import base_branch
+from pipeline.run.tracker import as_user_errors, in_tree, tree_with
+from todo import ErrorKind, NewIssue, TrackerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from pipeline.config.model import Config
+
+MOST_DEPTH: Final = 2
+_MOST_BRANCHES: Final = 1000
+_UNFIT: Final = frozenset({ErrorKind.USAGE, ErrorKind.ISSUE_NOT_FOUND})
+_SPANS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+_WORDS: Final[dict[Why, str]] = {
+    "off": "the trigger is switched off",
+    "paused": "its last orders failed; redfirst trigger resume NAME lets it go on",
+    "event": "it is another event",
+    "label": "it has another label",
+    "sender": "this account may not order",
+    "own": "a run of redfirst made it",
+    "issue": "no issue can be made of it, or the base has one of that name",
+    "depth": f"it came of orders that came of orders, more than {MOST_DEPTH} deep",
+    "open": "an order for this issue is open",
+    "attempts": "triggers have ordered this issue often enough; redfirst queue add ISSUE orders it again",
+    "rate": "the trigger has placed as many orders as it may for now",
+}
+
+
+class DeliveryDocument(BaseModel):
+    """What became of a delivery. `status` is that of HTTP: 202 where it is taken, 200 where there is nothing to do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.delivery/1"] = Field(default="redfirst.delivery/1", alias="schema")
+    ok: Literal[True] = True
+    trigger: str
+    delivery: str
+    status: Literal[202, 200]
+    result: Result | Literal["duplicate"]
+    why: Why
+    note: str
+    issue: str | None
+    order: str | None
+
+
+def deliver(
+    repository: Repository,
+    environ: Mapping[str, str],
+    name: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    remote: bool = False,
+    clock: Clock = utc_now,
+) -> DeliveryDocument:
+    """Take a delivery and return what became of it.
+
+    Args:
+        repository: Seen from where somebody stands.
+        environ: Their environment, with the secret.
+        name: The trigger.
+        headers: By their names in small letters.
+        body: As it was sent.
+        remote: Whether it came by the network: then every delivery has to be signed.
+        clock: Tells the time.
+
+    Raises:
+        RefusedError: the delivery is too large, not proven, or cannot be read; nothing is recorded.
+        UserError: there is no such trigger, or something of the repository is broken.
+    """
+    if len(body) > LARGEST:
+        raise RefusedError(413, f"The body has more than {LARGEST >> 20} MiB.")
+    refuse_recursion(environ)
+    config = trusted_config(repository, environ).config
+    if remote and (name not in config.triggers or config.triggers[name].secret_env is None):
+        raise RefusedError(404, "There is no such address.")
+    trigger, now = named_trigger(config.triggers, name), clock()
+    if trigger.source is Source.SCHEDULE:
+        raise UserError(f"{name} is a schedule, and nothing is delivered to it.", Reason.USAGE)
+    incoming = read(trigger, _secret(trigger, environ), headers, body, now)
+    with deliveries_of(repository, environ).hold() as kept:
+        known = kept.find(name, incoming.id, incoming.digest)
+        if known is not None:
+            return _document(known, "duplicate")
+        with log_of(repository, environ).locked() as log:
+            found = _Taking(repository, config, name, incoming, kept, log, now).outcome()
+        kept.add(found, now)
+    return _document(found, found.result)
+
+
+def _secret(trigger: TriggerTable, environ: Mapping[str, str]) -> str | None:
+    if trigger.secret_env is None:
+        return None
+    secret = environ.get(trigger.secret_env, "")
+    if not secret:
+        raise UserError(f"The variable {trigger.secret_env} is not set, which holds the secret.", Reason.CONFIG)
+    return secret
+
+
+def _document(one: Delivered, result: Result | Literal["duplicate"]) -> DeliveryDocument:
+    return DeliveryDocument(
+        trigger=one.trigger,
+        delivery=one.id,
+        status=202 if result in {"ordered", "held"} else 200,
+        result=result,
+        why=one.why,
+        note="it was delivered before" if result == "duplicate" else _WORDS.get(one.why, ""),
+        issue=one.issue,
+        order=one.order,
+    )
+
+
+class _UnfitError(Exception):
+    """No issue can be made of what was delivered."""
+
+
+@dataclass(frozen=True)
+class _Taking:
+    """One delivery that nobody has seen, while deliveries and orders are locked."""
+
+    repository: Repository
+    config: Config
+    name: str
+    incoming: Incoming
+    kept: Deliveries
+    log: OrderLog
+    now: datetime
+
+    @property
+    def _trigger(self) -> TriggerTable:
+        return self.config.triggers[self.name]
+
+    @property
+    def _issue(self) -> str | None:
+        issue = self.incoming.issue
+        return issue.id if isinstance(issue, NewIssue) else issue
+
+    @property
+    def _depth(self) -> int:
+        cause = self.log.orders.get(self.incoming.cause or "")
+        came_of_one = self.incoming.cause is not None or self._trigger.source is Source.AGENT
+        return came_of_one + (cause.placed.depth if cause is not None else 0)
+
+    def outcome(self) -> Delivered:
+        """Order what is to be ordered, and return what became of the delivery."""
+        key = f"{self.name}/{self.incoming.id}"
+        placed = next((one for one in self.log.orders.values() if one.placed.key == key), None)
+        if placed is not None:  # a crash came between the order and the record
+            return self._as("held" if placed.state == "held" else "ordered", order=placed.id)
+        why = self._why_not()
+        base = None
+        if not why:
+            try:
+                base = self._begin()
+            except _UnfitError:
+                why = "issue"
+        if why:
+            return self._as("ignored", why)
+        held = self._trigger.source is Source.AGENT
+        wanted = Wanted(
+            via=self.name,
+            issue=self._issue,
+            key=key,
+            options=RunWords(base=base, approve=self._trigger.gates, recipe=self._trigger.recipe),
+            cause=(key, *filter(None, [self.incoming.cause])),
+            depth=self._depth,
+            held=held,
+        )
+        return self._as("held" if held else "ordered", order=self.log.place(wanted)[0].id)
+
+    def _as(self, result: Result, why: Why = "", order: str | None = None) -> Delivered:
+        one = self.incoming
+        return Delivered(self.name, one.id, one.digest, stamp(self.now), result, why, self._issue, order)
+
+    def _why_not(self) -> Why:
+        """Return why nothing is ordered; empty where something is."""
+        one, trigger, orders = self.incoming, self._trigger, self.log.orders.values()
+        event, _, label = (trigger.on or one.event).partition(":")
+        senders = {name.casefold() for name in trigger.senders}
+        checks: dict[Why, bool] = {
+            "off": not trigger.enabled,
+            "paused": self.kept.is_paused(self.name, orders),
+            "event": one.event != event,
+            "label": bool(label) and label not in one.labels,
+            "own": one.is_own or one.sender.casefold() == (trigger.own_login or "\0").casefold(),
+            "sender": bool(senders) and not senders & {one.sender.casefold(), EVERYBODY},
+            "issue": self._issue is None,
+            "depth": self._depth > MOST_DEPTH,
+        }
+        for why, holds in checks.items():
+            if holds:
+                return why
+        return obstacle(self.log, self._issue or "", self.config.triggers) or self._too_many()
+
+    def _too_many(self) -> Why:
+        most, _, unit = self._trigger.rate.partition("/")
+        return "rate" if self.kept.orders_since(self.name, self.now - _SPANS[unit]) >= int(most) else ""
+
+    def _begin(self) -> str | None:
+        """Return the branch that the run begins on: a new one with the issue, or the base that has it.
+
+        Raises:
+            _UnfitError: the issue cannot be filed, or there is none.
+            UserError: there is no base, the tracker is broken, or the commit cannot be made.
+        """
+        repository, issue = self.repository, self.incoming.issue
+        base = base_branch(repository, self._issue or "", self.config.base)
+        tip = repository.resolve(base)
+        if tip is None:
+            raise UserError(f"The branch {base} has no commit yet. Commit the project first.", Reason.USAGE)
+        tree = repository.tree_of(tip)
+        tracker = in_tree(repository, tree)
+        with as_user_errors(tracker):
+            try:
+                if not isinstance(issue, NewIssue):
+                    tracker.read(issue or "")
+                    return self.config.base
+                tree = tree_with(repository, tree, tracker, tracker.create(issue)[1])
+            except TrackerError as error:
+                if error.kind in _UNFIT:
+                    raise _UnfitError from error
+                raise
+        return self._branch(str(issue.id), tree, tip)
+
+    def _branch(self, issue: str, tree: str, tip: str) -> str:
+        """Return a new branch whose first commit files the issue."""
+        repository = self.repository
+        who = Signature(*repository.identity(), f"{int(self.now.timestamp())} +0000")
+        plain = f"chore: file {issue}\n\nTrigger: {self.name}\n"
+        message = styled(plain, self.config.commits, issue, f"{who.name} <{who.email}>")
+        try:
+            commit = repository.commit_tree(tree, [tip], message, who, sign=repository.signing_key())
+        except SigningError as error:
+            raise UserError(f"The commit of {issue} could not be signed: {error}", Reason.SIGNING) from error
+        for number in range(1, _MOST_BRANCHES):
+            name = issue.lower() if number == 1 else f"{issue.lower()}-{number}"
+            if repository.set_ref(f"refs/heads/{name}", commit, NO_OBJECT):
+                return name
+        raise UserError(f"git takes no branch {issue.lower()}. See what is in its way: git branch --list", Reason.USAGE)

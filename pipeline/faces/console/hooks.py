@@ -1,0 +1,93 @@
+"""Takes deliveries by HTTP: a server with `POST /hooks/NAME` alone, no page, and no word on anything else."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import uvicorn
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Route
+
+from pipeline.app.deliver import deliver
+from pipeline.app.webhooks import LARGEST, RefusedError
+from pipeline.errors import UserError
+from pipeline.faces.console.app import configuration
+from pipeline.outcomes import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+
+    from pipeline.repo import Repository
+
+_SECONDS: Final = 10.0
+"""So long a body may take."""
+_AT_ONCE: Final = 4
+
+
+def application(repository: Repository, environ: Mapping[str, str], say: Callable[[str], None]) -> ASGIApp:
+    """Return the server; *say* is told what is broken here, which no sender is told."""
+    few = CapacityLimiter(_AT_ONCE)
+
+    async def take(request: Request) -> Response:
+        try:
+            with anyio.fail_after(_SECONDS):
+                body = await _body(request)
+        except TimeoutError:
+            return PlainTextResponse("The body did not come.\n", 408)
+        name, headers = str(request.path_params["name"]), dict(request.headers)
+        try:
+            found = await to_thread.run_sync(
+                lambda: deliver(repository, environ, name, headers, body, remote=True), limiter=few
+            )
+        except RefusedError as error:
+            return PlainTextResponse(f"{error.message}\n", error.status)
+        except UserError as error:
+            say(f"a delivery to {name} was not taken: {error.message}")
+            return PlainTextResponse("It cannot be taken now.\n", 503)
+        return JSONResponse(found.model_dump(mode="json", by_alias=True), found.status)
+
+    return Starlette(routes=[Route("/hooks/{name}", take, methods=["POST"])])
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body; of one that is too large no more than is needed to see that."""
+    parts = bytearray()
+    async for part in request.stream():
+        parts += part
+        if len(parts) > LARGEST:
+            break
+    return bytes(parts)
+
+
+def serve_hooks(repository: Repository, environ: Mapping[str, str], address: str, say: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C.
+
+    Args:
+        repository: Seen from where it is started.
+        environ: Its environment, with the secrets.
+        address: Where to listen, HOST:PORT; port 0 means any.
+        say: Is told where it listens, and what is broken.
+
+    Raises:
+        UserError: the address is none, or cannot be listened on.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UserError(f"{address!r} is no address. Write HOST:PORT, such as 127.0.0.1:8787.", Reason.USAGE)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host.strip("[]"), int(port)), family=family)
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise UserError(f"{address} cannot be listened on: {error}.", Reason.USAGE) from error
+    with listener:
+        shown, port = listener.getsockname()[:2]
+        say(f"Listening for POST /hooks/NAME on {shown}:{port}")
+        uvicorn.Server(configuration(application(repository, environ, say))).run(sockets=[listener])
