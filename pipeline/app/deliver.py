@@ -203,12 +203,12 @@ class _Taking:
     def _why_not(self) -> Why:
         """Return why nothing is ordered; empty where something is."""
         one, trigger, orders = self.incoming, self._trigger, self.log.orders.values()
-        event, _, label = (trigger.on or one.event).partition(":")
+        event, _, label = (trigger.on or "").partition(":")
         senders = {name.casefold() for name in trigger.senders}
         checks: dict[Why, bool] = {
             "off": not trigger.enabled,
             "paused": self.kept.is_paused(self.name, orders),
-            "event": one.event != event,
+            "event": bool(event) and one.event != event,
             "label": bool(label) and label not in one.labels,
             "own": one.is_own or one.sender.casefold() == (trigger.own_login or "\0").casefold(),
             "sender": bool(senders) and not senders & {one.sender.casefold(), EVERYBODY},

@@ -102,13 +102,13 @@ def list_triggers(
     Raises:
         UserError: orders or deliveries cannot be read.
     """
-    if not triggers:
-        return TriggersDocument(triggers=())
     log = log_of(repository, environ)
     log.read_on()
-    placed = [one.placed.via for one in log.orders.values()]
-    with deliveries_of(repository, environ).hold() as kept:
-        paused = {name for name in triggers if kept.is_paused(name, log.orders.values())}
+    placed = [one.placed.via for one in log.orders.values() if one.placed.via in triggers]
+    paused: set[str] = set()
+    if placed:  # who only looks makes nothing
+        with deliveries_of(repository, environ).hold() as kept:
+            paused = {name for name in triggers if kept.is_paused(name, log.orders.values())}
     return TriggersDocument(
         triggers=tuple(
             TriggerRecord(

@@ -130,7 +130,7 @@ class Wanted:
     """What somebody orders: an issue, or a run that is to go on.
 
     Args:
-        via: Who orders it: `cli`, `console`, `landing`, `sweep`.
+        via: Who orders it: `cli`, `console`, `landing`, `sweep`, or a trigger by its name.
         issue: An issue that is to be run.
         run: A run that is to go on, `<worktree>/<run>` as claims have it.
         key: What makes it unique; None: one order at a time for the issue or run.

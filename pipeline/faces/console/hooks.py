@@ -17,6 +17,7 @@ from pipeline.app.webhooks import LARGEST, RefusedError
 from pipeline.errors import UserError
 from pipeline.faces.console.app import configuration
 from pipeline.outcomes import Reason
+from pipeline.repo import GitError, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from pipeline.repo import Repository
 
 _SECONDS: Final = 10.0
 """So long a body may take."""
@@ -49,8 +49,9 @@ def application(repository: Repository, environ: Mapping[str, str], say: Callabl
             )
         except RefusedError as error:
             return PlainTextResponse(f"{error.message}\n", error.status)
-        except UserError as error:
-            say(f"a delivery to {name} was not taken: {error.message}")
+        except (UserError, GitError) as error:
+            told = error.told() if isinstance(error, GitError) else error
+            say(f"a delivery to {name} was not taken: {told.message}")
             return PlainTextResponse("It cannot be taken now.\n", 503)
         return JSONResponse(found.model_dump(mode="json", by_alias=True), found.status)
 
