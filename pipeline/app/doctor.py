@@ -39,7 +39,7 @@ from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate
 from pipeline.progress import counted
 from pipeline.repo import Repository, UnreachableError
-from pipeline.run.hub import CHECKPOINT_REFS, KEPT_REFS, knows
+from pipeline.run.hub import CHECKPOINT_REFS, KEPT_REFS
 from pipeline.run.preconditions import base_branch, shown_by_live_runs
 from pipeline.run.preflight import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.run.run import Run
@@ -433,7 +433,7 @@ def _hub(repository: Repository, config: Config) -> Iterator[Check]:
     url = config.fleet.hub
     if url is None:
         return
-    if not knows(repository, url):
+    if not repository.has_remote(url):
         message = f"no remote of this repository is {url}: its runs are not kept at the hub"
         yield _warned("hub", message, f"git remote add hub {shlex.quote(url)}")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
@@ -79,6 +80,12 @@ def fleet_status(repository: Repository, environ: Mapping[str, str]) -> FleetDoc
         UserError: there is no fleet in the configuration, or its server cannot be asked.
     """
     fleet, dsn = _server_of(environ)
+    if not repository.has_remote(fleet.hub or ""):
+        raise UserError(
+            f"No remote of this repository is the hub {fleet.hub}, so its orders lie on this machine alone.",
+            Reason.CONFIG,
+            actions=(f"git remote add hub {shlex.quote(fleet.hub or '')}",),
+        )
     orders = [record_of(one).state for one in read(repository, environ)]
     work = RepositoryWork(repository, environ)
     return FleetDocument(

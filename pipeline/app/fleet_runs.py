@@ -26,7 +26,7 @@ from pipeline.repo import GitError, Repository, UnreachableError
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules
 from pipeline.run.files import to_json, write_atomic
-from pipeline.run.hub import CHECKPOINT_REFS, RUN_FOLDER, knows
+from pipeline.run.hub import CHECKPOINT_REFS, RUN_FOLDER
 from pipeline.run.ignored import bring_ignored
 from pipeline.run.info import RunInfo
 from pipeline.run.journal_kinds import TrackerWritten
@@ -127,7 +127,7 @@ def hub_of(repository: Repository, environ: Mapping[str, str]) -> str:
             Reason.CONFIG,
             actions=("redfirst config set --user fleet.hub URL",),
         )
-    if not knows(repository, url):
+    if not repository.has_remote(url):
         raise UserError(
             f"No remote of this repository is the hub {url}, so none of its runs is there.",
             Reason.CONFIG,

@@ -13,7 +13,7 @@ from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.run.checkout import PrivateCheckout
-from pipeline.run.hub import Hub, knows
+from pipeline.run.hub import Hub
 from pipeline.run.store import state_of_run
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.languages.projects.detection import choose, looked_for
@@ -71,7 +71,7 @@ def context_of(
         say=say,
     )
     url = config.fleet.hub
-    if url is not None and not knows(repository, url):
+    if url is not None and not repository.has_remote(url):
         say(f"    no remote of this repository is the hub {url}, so its runs are not kept there")
         url = None
     return kind(

@@ -13,7 +13,6 @@ from pipeline.app.attend import attend
 from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.app.run_list import has_ended, lines_of, list_runs
 from pipeline.app.schedules import order_what_is_due
-from pipeline.config.fleet import fleet_of
 from pipeline.config.layers import Flags
 from pipeline.config.tables import Overlap
 from pipeline.config.user_folders import state_folder
@@ -22,7 +21,7 @@ from pipeline.matrix.engine.journal import JOURNAL, stamp, utc_now
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.fleet_slots import FleetSlots
 from pipeline.queue.lines import OrderEnded
-from pipeline.queue.orders import Wanted, log_of
+from pipeline.queue.orders import Wanted, fleet_for, log_of
 from pipeline.queue.pick import Candidate, Room, pick
 from pipeline.queue.slots import JOBS, LocalSlots
 from pipeline.queue.worker import Worker
@@ -86,7 +85,7 @@ class RepositoryWork:
     ) -> None:
         self.repository = repository
         self.environ = environ
-        fleet, here = fleet_of(environ), LocalSlots(state_folder(environ) / "slots")
+        fleet, here = fleet_for(repository, environ), LocalSlots(state_folder(environ) / "slots")
         self.shared: Slots = FleetSlots(here, fleet.postgres, fleet.name) if fleet.postgres else here
         self._here = f"repo-{fleet.name if fleet.postgres else repository_name(repository)}"
         self._jobs = jobs

@@ -15,6 +15,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.config.fleet import fleet_of
+from pipeline.config.tables import Fleet
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import stamp, utc_now
@@ -329,13 +330,23 @@ def _removed(name: str, key: str, what: str) -> Order:
 # --- doors for everybody who is no worker ----------------------------------------------------------------------------
 
 
+def fleet_for(repository: Repository, environ: Mapping[str, str]) -> Fleet:
+    """Return the fleet that a repository is of: none where no remote of it is the hub.
+
+    Raises:
+        UserError: the user's configuration cannot be read.
+    """
+    fleet = fleet_of(environ)
+    return fleet if fleet.hub is not None and repository.has_remote(fleet.hub) else Fleet()
+
+
 def log_of(repository: Repository, environ: Mapping[str, str]) -> OrderLog:
     """Return the orders of a repository, as seen from any of its worktrees; nothing is read yet.
 
     Raises:
         UserError: the user's configuration cannot be read.
     """
-    folder, fleet = state_folder(environ) / "repos" / repository_name(repository), fleet_of(environ)
+    folder, fleet = state_folder(environ) / "repos" / repository_name(repository), fleet_for(repository, environ)
     return OrderLog(folder, PostgresRows(fleet.postgres, fleet.name) if fleet.postgres else None)
 
 

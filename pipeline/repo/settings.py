@@ -75,6 +75,11 @@ class SettingsDoor(Door):
         entries = done.stdout.decode(errors="surrogateescape").split("\0")
         return tuple(_setting(entry) for entry in entries if entry)
 
+    def has_remote(self, url: str) -> bool:
+        """Return whether a remote of the repository has this URL."""
+        remotes = (one.value for one in self.settings() if one.key.startswith("remote.") and one.key.endswith(".url"))
+        return any(one.rstrip("/").removesuffix(".git") == url.rstrip("/").removesuffix(".git") for one in remotes)
+
     def identity(self) -> tuple[str, str]:
         """Return the name and e-mail address that git would commit with.
 

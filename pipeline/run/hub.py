@@ -235,13 +235,6 @@ class Hub:
                 pause = min(pause * 2, _PAUSE_S)
 
 
-def knows(repository: Repository, url: str) -> bool:
-    """Return whether a remote of the repository is this hub. The runs of any other one are none of the fleet's."""
-    settings = repository.settings()
-    remotes = {one.value for one in settings if one.key.startswith("remote.") and one.key.endswith(".url")}
-    return any(one.rstrip("/").removesuffix(".git") == url.rstrip("/").removesuffix(".git") for one in remotes)
-
-
 def checkpoint_ref(run: AnyRun) -> str:
     """Return the ref of the hub that has the last checkpoint of a run."""
     return f"{CHECKPOINT_REFS}{key_of_run(run.folder)}"

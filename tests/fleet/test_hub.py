@@ -255,7 +255,7 @@ def test_a_password_in_the_url_is_refused_and_not_repeated(tmp_path: Path) -> No
     one, _ = fleet(tmp_path)
     one.project.configure('[fleet]\nhub = "https://ada:geheim@example.org/hub.git"\n')
     told = one.redfirst("fleet", "runs")["error"]
-    assert "give no password" in told["message"]
+    assert "a password does not belong here" in told["message"]
     assert "geheim" not in str(told)
 
 

@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16230,
-    "pipeline/app": 10012,
-    "pipeline/steps": 7230,
-    "pipeline/faces": 6936,
+    "pipeline/app": 10955,
+    "pipeline/steps": 7250,
+    "pipeline/faces": 7170,
     "pipeline/agents": 6765,
     "pipeline/judge": 5400,
     "pipeline/matrix": 4610,
     "pipeline/sandbox": 3800,
-    "pipeline/run": 3110,
-    "pipeline/config": 1634,
-    "pipeline/repo": 1410,
-    "pipeline": 1280,
+    "pipeline/run": 3285,
+    "pipeline/config": 1795,
+    "pipeline/repo": 1460,
+    "pipeline": 1285,
     "todo": 1160,
-    "pipeline/queue": 1365,
+    "pipeline/queue": 1485,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_398
-MODULES: Final = 534
-IMPORTS: Final = 11.75
+IN_ALL: Final = 72_620
+MODULES: Final = 552
+IMPORTS: Final = 11.85
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 673
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 from dataclasses import dataclass
@@ -153,6 +154,13 @@ def most_at_once(events: list[dict[str, Any]]) -> int:
     return most
 
 
+def share(project: Project, hub: str) -> None:
+    """Let a project be one of a fleet that meets at a new hub."""
+    project.git("init", "--quiet", "--bare", "--initial-branch=main", hub)
+    project.git("remote", "add", "hub", hub)
+    project.git("push", "--quiet", hub, "main")
+
+
 def make(tmp_path: Path, count: int, *, sleep_s: float = 0, extra: str = "", **depends: list[str]) -> Queued:
     """Return a project of so many issues; `GAL_2=["GAL-1"]` says what one depends on."""
     numbers = range(1, count + 1)
@@ -166,4 +174,6 @@ def make(tmp_path: Path, count: int, *, sleep_s: float = 0, extra: str = "", **d
     for number in numbers:
         project.script(answers(number, sleep_s), f"script-{number}.json")
     project.use_script([], PLAIN + extra)
+    if hub := re.search(r'^hub = "(.+)"$', extra, re.MULTILINE):
+        share(project, hub[1])
     return Queued(project, count)

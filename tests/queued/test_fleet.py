@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from postgres import needs_postgres, server
 from pydantic import ValidationError
 from queued.stores import fleet_table, new_database
-from queued.sums_project import make
+from queued.sums_project import make, share
 from waiting import wait_until
 
 from pipeline.config.fleet import fleet_of
@@ -95,6 +95,7 @@ def test_init_and_status_say_what_there_is(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)
     assert "names no fleet" in queued.redfirst("fleet", "status")["error"]["message"]
     dsn = new_database("cli")
+    share(queued.project, f"{tmp_path}/shop.git")
     queued.redfirst("config", "set", "--user", "fleet.hub", f"{tmp_path}/shop.git")
     queued.redfirst("config", "set", "--user", "fleet.postgres", dsn)
     queued.redfirst("config", "set", "--user", "limits.work.per_repo", "3")
@@ -149,7 +150,7 @@ def test_a_worker_is_woken_by_an_order_and_does_not_wait_for_its_next_look(tmp_p
 @pytest.mark.broad
 @needs_postgres
 def test_a_server_that_is_killed_meanwhile_costs_no_run(tmp_path: Path, own: Server) -> None:
-    queued = make(tmp_path, 2, sleep_s=4, extra=f'[fleet]\n{HUB}postgres = "{own.dsn()}"\n')
+    queued = make(tmp_path, 2, sleep_s=4, extra=f'[fleet]\nhub = "{tmp_path}/hub.git"\npostgres = "{own.dsn()}"\n')
     queued.redfirst("fleet", "init")
     queued.add()
     with spawn(queued.project, "work", "--once", "--jobs", "1", "--json") as worker:

@@ -85,6 +85,9 @@ def read(dsn: str) -> None:
 
 
 def test_who_listens_is_woken_by_an_order_of_another_machine_and_by_nothing_else(place: Path) -> None:
+    alone = new_database("ear")  # others of these tests make orders in the one that they share
+    make_schema(alone)
+    (place / "dsn").write_text(alone)
     here, there = log_in(place), log_in(place)
     with here.listening():
         here.read_on()
