@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.app.run_config import read_config
-from pipeline.app.worktrees import OWNER, free_place
+from pipeline.app.worktrees import free_place
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, readable
@@ -26,7 +25,7 @@ from pipeline.repo import GitError, Repository, UnreachableError
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules
 from pipeline.run.files import to_json, write_atomic
-from pipeline.run.hub import CHECKPOINT_REFS, RUN_FOLDER
+from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, RUN_FOLDER
 from pipeline.run.ignored import bring_ignored
 from pipeline.run.info import RunInfo
 from pipeline.run.journal_kinds import TrackerWritten
@@ -34,6 +33,7 @@ from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
 from pipeline.run.run_ref import keep
 from pipeline.run.store import (
+    OWNER,
     WORKFLOW,
     Claim,
     claim_holder,
@@ -181,11 +181,39 @@ def _record_of(repository: Repository, kept: _Kept, refs: Mapping[str, str], her
 
 
 def _state(repository: Repository, claim: str, key: str) -> str | None:
-    content = repository.blob(claim) or b""
-    with suppress(ValueError, RecursionError):
-        if Claim.read(content).run == key:
-            return str(json.loads(content).get("state", "driving"))
-    return None
+    found = _hub_claim(repository, claim)
+    return found.state if found is not None and found.run == key else None
+
+
+@dataclass(frozen=True)
+class HubClaim:
+    """A claim on an issue as the hub has it: who has it, how that run stands, and the order that it came of."""
+
+    run: str
+    state: str
+    order: str | None
+
+
+def hub_claims(repository: Repository, url: str) -> dict[str, HubClaim]:
+    """Return the claims that the hub has, by issue; those that no run has written are left out.
+
+    Raises:
+        UserError: it is out of reach.
+    """
+    refs = _refs_of_hub(repository, url, claim_ref("*"))
+    found = {ref.removeprefix(claim_ref("")): _hub_claim(repository, oid) for ref, oid in refs.items()}
+    return {issue: claim for issue, claim in found.items() if claim is not None}
+
+
+def _hub_claim(repository: Repository, oid: str) -> HubClaim | None:
+    content = repository.blob(oid, CLAIM_BYTES) or b""
+    try:
+        run = Claim.read(content).run
+        said: dict[str, object] = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    order = said.get("order")
+    return HubClaim(run, str(said.get("state", "driving")), order if isinstance(order, str) else None)
 
 
 def take(repository: Repository, environ: Mapping[str, str], name: str, say: Callable[[str], None]) -> TakenDocument:
@@ -214,10 +242,12 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
         )
     kept = _read(repository, fits[0], refs[f"{CHECKPOINT_REFS}{fits[0]}"])
     _refuse_other_run(repository, kept)
+    claim = hub_claims(repository, url).get(kept.info.issue or "")
+    order = claim.order if claim is not None and claim.run == kept.key else None
     places = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
     place = places.get(kept.key.partition("/")[0])
     if place is None:
-        made = _new_worktree(repository, url, kept)
+        made = _new_worktree(repository, url, kept, order)
         say(f"made the worktree {made.worktree} on branch {kept.info.branch}")
         aside = None
     else:
@@ -275,7 +305,7 @@ def _make_room(folder: Path, kept: _Kept) -> Path | None:
     return aside
 
 
-def _new_worktree(repository: Repository, url: str, kept: _Kept) -> Repository:
+def _new_worktree(repository: Repository, url: str, kept: _Kept, order: str | None) -> Repository:
     """Return a new worktree on the branch of the run, called as its worktree is everywhere."""
     ref = f"refs/heads/{kept.info.branch}"
     there = _refs_of_hub(repository, url, ref).get(ref, kept.info.start_commit)
@@ -296,7 +326,7 @@ def _new_worktree(repository: Repository, url: str, kept: _Kept) -> Repository:
     keep_key(made.worktree, kept.key.partition("/")[0])
     bring_ignored(repository, folder)
     fill_submodules(repository, made.tree_of(there), folder, made.git_dir / "redfirst-index")
-    said = {"issue": kept.info.issue, "order": None, "branch": kept.info.branch, "tip": there}
+    said = {"issue": kept.info.issue, "order": order, "branch": kept.info.branch, "tip": there}
     said["folder"] = str(made.worktree.resolve())
     write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
     return made

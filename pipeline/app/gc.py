@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.app.worktrees import OWNER
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import utc_now
@@ -34,6 +33,7 @@ from pipeline.run.recipe_run import load_run
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import (
+    OWNER,
     PUBLISH_REFS,
     RUN_REFS,
     WORKFLOW,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.app.attend import attend
+from pipeline.app.fleet_runs import hub_claims
 from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.app.run_list import has_ended, lines_of, list_runs
 from pipeline.app.schedules import order_what_is_due
@@ -20,9 +21,10 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, stamp, utc_now
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.fleet_slots import FleetSlots
-from pipeline.queue.lines import OrderEnded
+from pipeline.queue.lines import OrderEnded, RunWords
 from pipeline.queue.orders import Wanted, fleet_for, log_of
 from pipeline.queue.pick import Candidate, Room, pick
+from pipeline.queue.rows import NotNowError
 from pipeline.queue.slots import JOBS, LocalSlots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
+    from pipeline.app.fleet_runs import HubClaim
     from pipeline.app.run_list import RunLine
     from pipeline.config.model import Config
     from pipeline.config.tables import Work
@@ -64,10 +67,11 @@ _ASKS_NOBODY: Final = frozenset({"builtin", "off", "human"})
 
 @dataclass(frozen=True)
 class _Known:
-    """What a look has found out, for all orders: claims by issue, worktrees by key."""
+    """What a look has found out, for all orders: claims by issue, worktrees by key, claims of other machines' runs."""
 
     claims: Mapping[str, Claim]
     worktrees: Mapping[str, Path]
+    elsewhere: Mapping[str, HubClaim]
 
 
 class RepositoryWork:
@@ -87,6 +91,7 @@ class RepositoryWork:
         self.environ = environ
         fleet, here = fleet_for(repository, environ), LocalSlots(state_folder(environ) / "slots")
         self.shared: Slots = FleetSlots(here, fleet.postgres, fleet.name) if fleet.postgres else here
+        self._hub = fleet.hub if fleet.postgres else None
         self._here = f"repo-{fleet.name if fleet.postgres else repository_name(repository)}"
         self._jobs = jobs
         self._clock = clock
@@ -119,9 +124,14 @@ class RepositoryWork:
 
     def argv(self, order: Order) -> tuple[str, ...]:
         """Return the words of `redfirst` that drive an order."""
-        folder = self._folder(order, self._known())
+        known = self._known()
+        folder = self._folder(order, known)
         if folder is not None:
             return ("resume", key_of_run(folder))
+        run = _at_hub(order, known)
+        if run is not None:
+            said = order.placed.options
+            return ("fleet", "take", run, "--resume", *RunWords(agent=said.agent, values=said.values).argv())
         return ("run", order.what, "--worktree", f"--order={order.id}", *order.placed.options.argv())
 
     def slots(self, order: Order | None = None) -> dict[str, int]:
@@ -200,7 +210,22 @@ class RepositoryWork:
     def _known(self) -> _Known:
         found = {issue: claim for issue, claim in claims(self.repository).items() if isinstance(claim, Claim)}
         worktrees = self.repository.worktrees()
-        return _Known(found, {key_of_worktree(one.path): one.path for one in worktrees if one.is_there})
+        places = {key_of_worktree(one.path): one.path for one in worktrees if one.is_there}
+        return _Known(found, places, self._elsewhere(places))
+
+    def _elsewhere(self, places: Mapping[str, Path]) -> dict[str, HubClaim]:
+        """Return the claims of runs that are not here, by issue.
+
+        Raises:
+            NotNowError: the hub is out of reach.
+        """
+        if self._hub is None:
+            return {}
+        try:
+            found = hub_claims(self.repository, self._hub)
+        except UserError as error:
+            raise NotNowError(error.message, error.reason, actions=error.actions) from error
+        return {issue: claim for issue, claim in found.items() if claim.run.partition("/")[0] not in places}
 
     def _folder(self, order: Order, known: _Known) -> Path | None:
         """Return the folder of the run of an order, None where it has none yet."""
@@ -208,9 +233,10 @@ class RepositoryWork:
             key, _, name = order.placed.run.partition("/")
             place = known.worktrees.get(key)
             return None if place is None else place / WORKFLOW / name
-        if order.worktree is None:
+        place = None if order.worktree is None else Path(order.worktree.folder)
+        if place is None or place not in known.worktrees.values():  # another machine may have a folder of that name
             return None
-        runs = Path(order.worktree.folder) / WORKFLOW
+        runs = place / WORKFLOW
         found = [one.parent for one in runs.glob("run-*/run.json")]
         return max(found, key=lambda one: one.stat().st_mtime, default=None)
 
@@ -246,8 +272,12 @@ class RepositoryWork:
         if folder is not None:
             line = _line(folder)
             return "another process drives its run" if line.live else line.problem or ""
+        if _at_hub(order, known) is not None:
+            return ""
         if order.placed.run is not None:
             return f"the worktree of {order.placed.run} is gone"
+        if order.what in known.elsewhere:
+            return f"{known.elsewhere[order.what].run} of another machine has it"
         claim = known.claims.get(order.what)
         if claim is not None:
             return f"{claim.name} in {Path(claim.worktree).name} has it"
@@ -320,6 +350,14 @@ class RepositoryWork:
             if taken >= work.cost_usd_day:
                 return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
         return ""
+
+
+def _at_hub(order: Order, known: _Known) -> str | None:
+    """Return the run of an order that another machine began, and that can go on here; None where there is none."""
+    there = next(
+        (one for one in known.elsewhere.values() if one.order == order.id or one.run == order.placed.run), None
+    )
+    return None if there is None or there.state == "parked" else there.run
 
 
 def _swept(run: str, line: RunLine) -> str:

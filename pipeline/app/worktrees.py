@@ -25,7 +25,7 @@ from pipeline.run.ignored import bring_ignored
 from pipeline.run.preconditions import known_base, refuse_claimed
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
-from pipeline.run.store import WORKFLOW, issue_of
+from pipeline.run.store import OWNER, WORKFLOW, issue_of
 from pipeline.run.summary_facts import commits_of
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-OWNER: Final = "redfirst.json"
-"""The file in the git folder of a worktree that says who made it, and what for."""
 _SLUG_LIMIT: Final = 40
 _SHOWN: Final = 3
 _GOES_ON: Final = re.compile(

@@ -29,7 +29,7 @@ from pipeline.repo import NO_OBJECT, Entry, RefMove, Signature, TreeChange, Unre
 from pipeline.run.activity_file import NOW
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import trees_of
-from pipeline.run.store import Claim, claim_ref, is_claim_of, key_of_run
+from pipeline.run.store import Claim, claim_ref, is_claim_of, key_of_run, order_of
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ class Hub:
     def _claim(self, run: AnyRun) -> str:
         state = "queued" if run.queued else "driving" if run.state.outcome is None else "parked"
         said = {"run": key_of_run(run.folder), "worktree": str(self.repository.worktree), "state": state}
-        return self.repository.write_blob(json.dumps(said | {"host": socket.gethostname()}, sort_keys=True).encode())
+        said |= {"host": socket.gethostname(), "order": order_of(self.repository)}
+        return self.repository.write_blob(json.dumps(said, sort_keys=True).encode())
 
     def _holder(self, ref: str, claim: str) -> str:
         try:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 WORKFLOW: Final = ".workflow"
 """The folder of a worktree that has its runs."""
+OWNER: Final = "redfirst.json"
+"""The file in the git folder of a worktree that says who made it, and what for."""
 _KEPT: Final = "redfirst-key"
 _KEY: Final = re.compile(rb"[A-Za-z0-9_-]{1,255}-[0-9a-f]{6}\n")
 _LINKED: Final = b"gitdir: "
@@ -253,6 +255,16 @@ def take_claim(repository: Repository, issue: str, run_id: str) -> str | None:
         Reason.DISK,
         path=str(repository.common_dir / claim_ref(issue)),
     )
+
+
+def order_of(repository: Repository) -> str | None:
+    """Return the order that this worktree was made for; None where it was made for none."""
+    try:
+        said: object = json.loads(_read(repository.git_dir / OWNER) or b"{}")
+    except (ValueError, RecursionError):
+        return None
+    order = said.get("order") if isinstance(said, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return order if isinstance(order, str) else None
 
 
 @dataclass(frozen=True)

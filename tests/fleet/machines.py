@@ -55,7 +55,7 @@ class Machine:
 
 
 def fleet(
-    tmp_path: Path, scripts: Sequence[Sequence[Entry]] = (SUMS_HONEST, SUMS_HONEST), extra: str = FAST
+    tmp_path: Path, scripts: Sequence[Sequence[Entry]] = (SUMS_HONEST, SUMS_HONEST), extra: str = FAST, more: str = ""
 ) -> tuple[Machine, ...]:
     """Return a machine for each script of answers; all stand on `main` as the hub has it."""
     first = make_project(tmp_path, dict(SUMS))
@@ -73,6 +73,6 @@ def fleet(
         project.git("config", "user.email", "ada@example.org")
         project.env["TESTS_LANGUAGE"] = "languages.sums"
         project.env["PYTHONPATH"] = str(KNOWN)
-        project.use_script(list(script), f'{extra}[fleet]\nhub = "{hub}"\nwait_s = 3\n')
+        project.use_script(list(script), f'{extra}[fleet]\nhub = "{hub}"\nwait_s = 3\n{more}')
         machines.append(Machine(project, hub))
     return tuple(machines)

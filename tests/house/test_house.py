@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16230,
-    "pipeline/app": 10955,
+    "pipeline/app": 11000,
     "pipeline/steps": 7250,
     "pipeline/faces": 7170,
     "pipeline/agents": 6765,
     "pipeline/judge": 5400,
     "pipeline/matrix": 4610,
     "pipeline/sandbox": 3800,
-    "pipeline/run": 3285,
+    "pipeline/run": 3295,
     "pipeline/config": 1795,
     "pipeline/repo": 1460,
     "pipeline": 1285,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1485,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 72_620
+IN_ALL: Final = 72_670
 MODULES: Final = 552
 IMPORTS: Final = 11.85
 """Of a hundred lines of code, those that import; the goal is 9."""
