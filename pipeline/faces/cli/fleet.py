@@ -112,9 +112,9 @@ def take(
     values: ValueFlags = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Bring a run of another machine here, as its last checkpoint has it. Then `resume` goes on with it.
+    """Bring a run of another machine here, as its last checkpoint has it.
 
-    The machine that had it is refused from your first step on. Nothing of it is published any more.
+    Then `resume` goes on with it. The machine that had it is refused from your first step on, and publishes nothing.
 
     Examples:
       redfirst fleet take run-GAL-39
