@@ -103,13 +103,17 @@ def test_34_a_driver_that_was_frozen_publishes_nothing(tmp_path: Path) -> None:
     bell = Bell(tmp_path)
     frozen(tmp_path, one, bell)
     driver = spawn(one.project, "run", "GAL-1", "--worktree", "--json")
-    bell.wait(driver)
-    os.kill(driver.pid, signal.SIGSTOP)
-    done = taken(two)
-    assert done.get("outcome") == "completed", done
-    (tmp_path / "go").touch()
-    os.kill(driver.pid, signal.SIGCONT)  # what it writes from now on is nobody's
-    out, said = driver.communicate(timeout=120)
+    try:
+        bell.wait(driver)
+        os.kill(driver.pid, signal.SIGSTOP)
+        done = taken(two)
+        assert done.get("outcome") == "completed", done
+        (tmp_path / "go").touch()
+        os.kill(driver.pid, signal.SIGCONT)  # what it writes from now on is nobody's
+        out, said = driver.communicate(timeout=120)
+    finally:
+        driver.kill()  # one that is frozen would stay
+        (tmp_path / "go").touch()
     assert driver.returncode == 75, said
     assert '"superseded"' in out
     published_once(two)
