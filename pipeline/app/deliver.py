@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.app.run_config import refuse_recursion
-from pipeline.app.triggers import named_trigger, obstacle, trusted_config
+from pipeline.app.run_config import refuse_recursion, trusted_config
+from pipeline.app.triggers import named_trigger, obstacle
 from pipeline.app.webhooks import LARGEST, Incoming, RefusedError, read
 from pipeline.config.commits import styled
 from pipeline.config.triggers import EVERYBODY, Source, TriggerTable
@@ -99,7 +99,7 @@ def deliver(
     if len(body) > LARGEST:
         raise RefusedError(413, f"The body has more than {LARGEST >> 20} MiB.")
     refuse_recursion(environ)
-    config = trusted_config(repository, environ).config
+    config = trusted_config(repository, environ)
     if remote and (name not in config.triggers or config.triggers[name].secret_env is None):
         raise RefusedError(404, "There is no such address.")
     trigger, now = named_trigger(config.triggers, name), clock()

@@ -229,7 +229,7 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
         UserError: there is no such run, it is driven here, or a place of it is taken.
     """
     url = hub_of(repository, environ)
-    refs = _refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*")
+    refs = _refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*", brings=False)
     keys = [ref.removeprefix(CHECKPOINT_REFS) for ref in refs]
     fits = [key for key in keys if name in {key, key.rpartition("/")[2]}]
     if len(fits) != 1:
@@ -240,7 +240,8 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
             details={"runs": fits or keys},
             actions=("redfirst fleet runs",),
         )
-    kept = _read(repository, fits[0], refs[f"{CHECKPOINT_REFS}{fits[0]}"])
+    ref = f"{CHECKPOINT_REFS}{fits[0]}"
+    kept = _read(repository, fits[0], _refs_of_hub(repository, url, ref).get(ref, refs[ref]))
     _refuse_other_run(repository, kept)
     claim = hub_claims(repository, url).get(kept.info.issue or "")
     order = claim.order if claim is not None and claim.run == kept.key else None
@@ -253,7 +254,7 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
     else:
         made = Repository.find(place)
         aside = _make_room(place / WORKFLOW / kept.name, kept)
-    folder = place / WORKFLOW / kept.name if place is not None else made.worktree / WORKFLOW / kept.name
+    folder = made.worktree / WORKFLOW / kept.name
     if not folder.exists():
         _write(made, kept, folder)
     with FileLease.take(folder):
@@ -370,15 +371,15 @@ def _unreadable(key: str, why: str) -> UserError:
     return UserError(f"The hub's checkpoint of {key} is none that a run has written ({why}).", Reason.USAGE)
 
 
-def _refs_of_hub(repository: Repository, url: str, *patterns: str) -> dict[str, str]:
-    """Return refs of the hub with all that they point at here.
+def _refs_of_hub(repository: Repository, url: str, *patterns: str, brings: bool = True) -> dict[str, str]:
+    """Return refs of the hub; what they point at is here then, unless *brings* is False.
 
     Raises:
         UserError: it is out of reach.
     """
     try:
         refs = repository.remote_refs(url, *patterns)
-        if refs:
+        if refs and brings:
             repository.fetch_from(url, refs)
     except UnreachableError as error:
         why = str(error).splitlines()[0] if str(error) else "no answer"

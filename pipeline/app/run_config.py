@@ -134,14 +134,19 @@ def read_config(repository: Repository, commit: str, flags: Flags, environ: Mapp
     return load(repository.worktree, environ=environ, repo_file=repo_file, flags=flags)
 
 
-def trusted_config(repository: Repository, environ: Mapping[str, str], table: str) -> Config:
-    """Return the configuration as it counts where somebody stands, of which *table* is about to be used.
+def trusted_config(repository: Repository, environ: Mapping[str, str], table: str | None = None) -> Config:
+    """Return the configuration as it counts where somebody stands, once the user trusts what is about to be used.
+
+    Args:
+        repository: Seen from where somebody stands.
+        environ: Their environment.
+        table: The table that is about to be used; None: all that the repository asks for.
 
     Raises:
-        UserError: it is broken, or the repository says something in that table and is not trusted.
+        UserError: it is broken, or not trusted.
     """
     loaded = read_config(repository, repository.resolve("HEAD") or "", Flags(), environ)
-    if any(item.key.startswith(f"{table}.") for item in loaded.widening):
+    if table is None or any(item.key.startswith(f"{table}.") for item in loaded.widening):
         trust.require_trust(widening_in(repository, loaded, environ), repository.common_dir, environ)
     return loaded.config
 

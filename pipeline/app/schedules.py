@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
-from pipeline.app.triggers import obstacle, trusted_config
+from pipeline.app.run_config import trusted_config
+from pipeline.app.triggers import obstacle
 from pipeline.config.triggers import CatchUp, Source, TriggerTable
 from pipeline.matrix.engine.journal import stamp
 from pipeline.queue.deliveries import Delivered, Result, Why, deliveries_of

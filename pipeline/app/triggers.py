@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.app.doctor_document import Check
 from pipeline.app.run_config import read_config
-from pipeline.app.trust_requests import widening_in
-from pipeline.config import trust
 from pipeline.config.layers import Flags
 from pipeline.config.triggers import Source, TriggerTable
 from pipeline.errors import UserError
@@ -49,17 +47,6 @@ class TriggersDocument(BaseModel):
     schema_: Literal["redfirst.triggers/1"] = Field(default="redfirst.triggers/1", alias="schema")
     ok: Literal[True] = True
     triggers: tuple[TriggerRecord, ...]
-
-
-def trusted_config(repository: Repository, environ: Mapping[str, str]) -> Loaded:
-    """Return the configuration of HEAD, once the user trusts all that the repository asks for.
-
-    Raises:
-        UserError: it is broken, or not trusted.
-    """
-    loaded = read_config(repository, repository.resolve("HEAD") or "", Flags(), environ)
-    trust.require_trust(widening_in(repository, loaded, environ), repository.common_dir, environ)
-    return loaded
 
 
 def read_triggers(repository: Repository, environ: Mapping[str, str]) -> Mapping[str, TriggerTable]:

@@ -12,8 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from triggered.outside import HELPER, LABEL, NOW, SHOP, Outside, generic, github, outside, signed
 
-from pipeline.app.triggers import check_triggers, resume_trigger, trusted_config
+from pipeline.app.run_config import read_config
+from pipeline.app.triggers import check_triggers, resume_trigger
 from pipeline.app.webhooks import RefusedError, read
+from pipeline.config.layers import Flags
 from pipeline.config.triggers import Source, TriggerTable
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -147,7 +149,7 @@ def test_three_failures_in_a_row_pause_a_trigger_until_a_person_resumes_it(here:
     for number, outcome in enumerate(["failed", "completed", "failed", "rejected"], 1):
         assert here.result("label", github(number))[0] == "ordered"
         ended(here, outcome)
-    loaded = trusted_config(here.repository, here.environ)
+    loaded = read_config(here.repository, here.repository.resolve("HEAD") or "", Flags(), here.environ)
     (check,) = check_triggers(here.repository, here.environ, loaded)
     assert check.status == "ok"
     assert here.result("label", github(5))[0] == "ordered"
@@ -210,7 +212,7 @@ def test_a_secret_that_is_not_set_is_said_and_nothing_is_taken(here: Outside) ->
     with pytest.raises(UserError, match="HOOK is not set") as caught:
         here.deliver("label", github())
     assert caught.value.reason is Reason.CONFIG
-    loaded = trusted_config(here.repository, here.environ)
+    loaded = read_config(here.repository, here.repository.resolve("HEAD") or "", Flags(), here.environ)
     assert "HOOK is not set" in check_triggers(here.repository, here.environ, loaded)[0].message
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import hmac
 import http.client
 import json
 import os
@@ -18,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from pipeline.app.webhooks import signature
 from pipeline.characters import visible
 from pipeline.config.notices import Form, Sink
 from pipeline.sandbox.redaction import redacted_text, secrets_of
@@ -38,7 +36,6 @@ _TAIL: Final = 4096
 _FIELD: Final = re.compile(r"\{(type|subject|project|text)\}")
 _CLOSED: Final = ("outcome", "reason", "gate", "point", "then", "signal", "status")
 """The keys of events whose values are words of ours: what an agent or a person wrote is no part of a text."""
-_KEY_PREFIX: Final = "whsec_"
 
 
 class UnsentError(Exception):
@@ -131,9 +128,8 @@ def _post(sink: Sink, event: Event, environ: Mapping[str, str], now: datetime) -
     name = f"msg_{hashlib.sha256(str(event).encode()).hexdigest()[:32]}"
     moment = str(int(now.timestamp()))
     headers = {"Content-Type": kind, "User-Agent": "redfirst", "webhook-id": name, "webhook-timestamp": moment}
-    if (key := _key(sink, environ)) is not None:
-        signed = hmac.digest(key, f"{name}.{moment}.".encode() + body, "sha256")
-        headers["webhook-signature"] = f"v1,{base64.b64encode(signed).decode()}"
+    if sink.secret_env is not None:
+        headers["webhook-signature"] = _signature_of(sink.secret_env, environ, name, moment, body)
     request = urllib.request.Request(_address(sink, environ), body, headers, method="POST")  # noqa: S310  (`Url`)
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=_REQUEST_S):
@@ -155,14 +151,11 @@ def _address(sink: Sink, environ: Mapping[str, str]) -> str:
         raise UnsentError(f"the variable {sink.url_env} has no address like https://host/path") from None
 
 
-def _key(sink: Sink, environ: Mapping[str, str]) -> bytes | None:
-    """Return the key of the signature, as Standard Webhooks write it: base64 behind `whsec_`."""
-    if sink.secret_env is None:
-        return None
-    value = environ.get(sink.secret_env)
+def _signature_of(variable: str, environ: Mapping[str, str], name: str, moment: str, body: bytes) -> str:
+    value = environ.get(variable)
     if not value:
-        raise UnsentError(f"the variable {sink.secret_env} is not set")
+        raise UnsentError(f"the variable {variable} is not set")
     try:
-        return base64.b64decode(value.removeprefix(_KEY_PREFIX), validate=True)
-    except binascii.Error:
-        raise UnsentError(f"the variable {sink.secret_env} has no base64, with or without whsec_") from None
+        return signature(value, name, moment, body)
+    except ValueError:
+        raise UnsentError(f"the variable {variable} has no base64, with or without whsec_") from None
