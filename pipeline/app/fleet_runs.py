@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.app.run_config import read_config
+from pipeline.app.run_list import line_at
 from pipeline.app.worktrees import free_place
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
@@ -25,7 +27,7 @@ from pipeline.repo import GitError, Repository, UnreachableError
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules
 from pipeline.run.files import to_json, write_atomic
-from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, RUN_FOLDER
+from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, ORDER_REFS, RUN_FOLDER
 from pipeline.run.ignored import bring_ignored
 from pipeline.run.info import RunInfo
 from pipeline.run.journal_kinds import TrackerWritten
@@ -46,7 +48,9 @@ from pipeline.run.store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+
+    from pipeline.app.run_list import RunLine
 
 _MOST_FILES: Final = 100_000
 _PLAIN: Final = "100644"
@@ -187,22 +191,64 @@ def _state(repository: Repository, claim: str, key: str) -> str | None:
 
 @dataclass(frozen=True)
 class HubClaim:
-    """A claim on an issue as the hub has it: who has it, how that run stands, and the order that it came of."""
+    """A claim as the hub has it.
+
+    Attributes:
+        run: Who has it, or had it.
+        state: How that run stood then.
+        order: The order that it came of.
+        checkpoint: The last checkpoint of the run, which is not fetched by this; None where there is none.
+    """
 
     run: str
     state: str
     order: str | None
+    checkpoint: str | None = None
 
 
-def hub_claims(repository: Repository, url: str) -> dict[str, HubClaim]:
-    """Return the claims that the hub has, by issue; those that no run has written are left out.
+def hub_claims(
+    repository: Repository, url: str, orders: Collection[str] = ()
+) -> tuple[dict[str, HubClaim], dict[str, HubClaim]]:
+    """Return the claims on issues, by issue, and the last ones of runs that have let go of theirs, by order.
+
+    Those that no run has written are left out. What is here already is not fetched again.
+
+    Args:
+        repository: Seen from anywhere.
+        url: Where the hub is.
+        orders: Which orders are asked for.
 
     Raises:
         UserError: it is out of reach.
     """
-    refs = _refs_of_hub(repository, url, claim_ref("*"))
-    found = {ref.removeprefix(claim_ref("")): _hub_claim(repository, oid) for ref, oid in refs.items()}
-    return {issue: claim for issue, claim in found.items() if claim is not None}
+    refs = _refs_of_hub(repository, url, claim_ref("*"), f"{CHECKPOINT_REFS}*", f"{ORDER_REFS}*", brings=False)
+    asked = {f"{ORDER_REFS}{order}" for order in orders}
+    blobs = {ref: oid for ref, oid in refs.items() if ref.startswith(claim_ref("")) or ref in asked}
+    if missing := [ref for ref, oid in blobs.items() if repository.blob(oid) is None]:
+        _bring(repository, url, missing)
+    found: dict[str, HubClaim] = {}
+    for ref, oid in blobs.items():
+        claim = _hub_claim(repository, oid)
+        if claim is not None:
+            found[ref] = replace(claim, checkpoint=refs.get(f"{CHECKPOINT_REFS}{claim.run}"))
+    held, over = claim_ref(""), ORDER_REFS
+    return (
+        {ref.removeprefix(held): claim for ref, claim in found.items() if ref.startswith(held)},
+        {ref.removeprefix(over): claim for ref, claim in found.items() if ref.startswith(over)},
+    )
+
+
+def line_of_claim(repository: Repository, url: str, claim: HubClaim) -> RunLine | None:
+    """Return the line of a run as its last checkpoint has it; None where that cannot be read.
+
+    Raises:
+        UserError: the hub is out of reach.
+    """
+    if claim.checkpoint is None:
+        return None
+    if repository.resolve(f"{claim.checkpoint}:{RUN_FOLDER}") is None:
+        _bring(repository, url, [f"{CHECKPOINT_REFS}{claim.run}"])
+    return line_at(repository, claim.run, claim.checkpoint)
 
 
 def _hub_claim(repository: Repository, oid: str) -> HubClaim | None:
@@ -243,7 +289,7 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
     ref = f"{CHECKPOINT_REFS}{fits[0]}"
     kept = _read(repository, fits[0], _refs_of_hub(repository, url, ref).get(ref, refs[ref]))
     _refuse_other_run(repository, kept)
-    claim = hub_claims(repository, url).get(kept.info.issue or "")
+    claim = hub_claims(repository, url)[0].get(kept.info.issue or "")
     order = claim.order if claim is not None and claim.run == kept.key else None
     places = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
     place = places.get(kept.key.partition("/")[0])
@@ -377,11 +423,22 @@ def _refs_of_hub(repository: Repository, url: str, *patterns: str, brings: bool 
     Raises:
         UserError: it is out of reach.
     """
-    try:
+    with _reaching(url):
         refs = repository.remote_refs(url, *patterns)
         if refs and brings:
             repository.fetch_from(url, refs)
+    return refs
+
+
+def _bring(repository: Repository, url: str, refs: Iterable[str]) -> None:
+    with _reaching(url):
+        repository.fetch_from(url, refs)
+
+
+@contextmanager
+def _reaching(url: str) -> Generator[None]:
+    try:
+        yield
     except UnreachableError as error:
         why = str(error).splitlines()[0] if str(error) else "no answer"
         raise UserError(f"The hub {url} is out of reach: {why}", Reason.HUB_UNAVAILABLE) from error
-    return refs

@@ -387,15 +387,15 @@ def _removed(roster: Roster, now: datetime) -> Iterator[RunLine]:
     refs = {ref.removeprefix(RUN_REFS): oid for ref, oid in repository.refs(RUN_REFS).items()}
     for key in refs.keys() - there:
         line = index.line(key, [refs[key]])
-        if line is None and (line := _read_ref(repository, key, refs[key])) is not None:
+        if line is None and (line := line_at(repository, key, refs[key])) is not None:
             index.add(key, [refs[key]], line)
         if line is not None and has_ended(line):
             yield aged(line, now)
     index.keep(refs)
 
 
-def _read_ref(repository: Repository, key: str, oid: str) -> RunLine | None:
-    """Return the line of a run as its ref has it, None where that has no record of it."""
+def line_at(repository: Repository, key: str, oid: str) -> RunLine | None:
+    """Return the line of a run as its ref or a checkpoint has it, None where that has no record of it."""
     worktree, _, name = key.partition("/")
     try:
         with scratch_folder("record") as place:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.app.attend import attend
-from pipeline.app.fleet_runs import hub_claims
+from pipeline.app.fleet_runs import hub_claims, line_of_claim
 from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.app.run_list import has_ended, lines_of, list_runs
 from pipeline.app.schedules import order_what_is_due
@@ -29,6 +29,7 @@ from pipeline.queue.slots import JOBS, LocalSlots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
 from pipeline.run.folder import Tail
+from pipeline.run.hub import KEPT_REFS
 from pipeline.run.journal_kinds import DispatchFinished
 from pipeline.run.lease import FileLease
 from pipeline.run.plans import planned
@@ -67,11 +68,24 @@ _ASKS_NOBODY: Final = frozenset({"builtin", "off", "human"})
 
 @dataclass(frozen=True)
 class _Known:
-    """What a look has found out, for all orders: claims by issue, worktrees by key, claims of other machines' runs."""
+    """What a look has found out, for all orders.
+
+    Attributes:
+        claims: On issues, of runs that are here as they stand.
+        worktrees: By their names; without those whose run has gone on at another machine.
+        elsewhere: The claims of runs of other machines, by issue.
+        let_go: The same of runs that hold no issue any more, by order.
+    """
 
     claims: Mapping[str, Claim]
     worktrees: Mapping[str, Path]
     elsewhere: Mapping[str, HubClaim]
+    let_go: Mapping[str, HubClaim]
+
+    def there(self, order: Order) -> HubClaim | None:
+        """Return the run of an order that is not here as it stands; None where there is none."""
+        fits = (one for one in self.elsewhere.values() if one.order == order.id or one.run == order.placed.run)
+        return next(fits, self.let_go.get(order.id))
 
 
 class RepositoryWork:
@@ -98,6 +112,8 @@ class RepositoryWork:
         self._attended = -_ATTENDS_S
         self._trackers: dict[str, Tracker] = {}
         self._configs: dict[tuple[object, ...], Config] = {}
+        self._read: dict[str | None, RunLine | None] = {}
+        self._last: _Known | None = None
 
     # --- what a worker asks ----------------------------------------------------------------------------------------
 
@@ -112,7 +128,7 @@ class RepositoryWork:
             UserError: orders, configuration, tracker or claims cannot be read.
         """
         log.read_on()
-        known = self._known()
+        self._last = known = self._known(log)
         if not only:
             self._attend()
             self._settle(log, known)
@@ -124,14 +140,13 @@ class RepositoryWork:
 
     def argv(self, order: Order) -> tuple[str, ...]:
         """Return the words of `redfirst` that drive an order."""
-        known = self._known()
-        folder = self._folder(order, known)
+        known = self._last or self._known()  # who starts it has looked just now, and holds the orders' lock
+        folder, there = self._folder(order, known), known.there(order)
         if folder is not None:
             return ("resume", key_of_run(folder))
-        run = _at_hub(order, known)
-        if run is not None:
+        if there is not None:
             said = order.placed.options
-            return ("fleet", "take", run, "--resume", *RunWords(agent=said.agent, values=said.values).argv())
+            return ("fleet", "take", there.run, "--resume", *RunWords(agent=said.agent, values=said.values).argv())
         return ("run", order.what, "--worktree", f"--order={order.id}", *order.placed.options.argv())
 
     def slots(self, order: Order | None = None) -> dict[str, int]:
@@ -158,15 +173,18 @@ class RepositoryWork:
         """Say of orders whose driver died after their run had come to its end that they are over."""
         ended: list[OrderEnded] = []
         for order in log.orders.values():
-            folder = self._folder(order, known) if order.is_open and not order.is_driven else None
-            line = _line(folder) if folder is not None else None
-            if folder is None or line is None or line.live or line.outcome is None or line.reason is None:
+            if not order.is_open or order.is_driven:
+                continue
+            folder, there = self._folder(order, known), known.there(order)
+            line = _line(folder) if folder is not None else self._line_at_hub(there)
+            run = key_of_run(folder) if folder is not None else there.run if there is not None else ""
+            if line is None or line.live or line.outcome is None or line.reason is None:
                 continue
             # it was found as it rested then, and has gone on since
-            past = order.placed.via == SWEEP and order.placed.key != _swept(key_of_run(folder), line)
+            past = order.placed.via == SWEEP and order.placed.key != _swept(run, line)
             waits = line.outcome in _WAITING and (order.starts > 0 or past)
-            if waits or (has_ended(line) and not self._has_left(folder)):
-                run, outcome, reason = key_of_run(folder), line.outcome.value, line.reason.value
+            if waits or (has_ended(line) and (folder is None or not self._has_left(folder))):
+                outcome, reason = line.outcome.value, line.reason.value
                 ended.append(OrderEnded(order=order.id, run=run, outcome=outcome, reason=reason))
         if ended:
             with log.locked():
@@ -178,7 +196,7 @@ class RepositoryWork:
         That is a run that was answered, one with a claim whose driver died, and one that rests until a limit ends.
         """
         covered = self._covered(log, known)
-        for folder in (*(claim.folder for claim in known.claims.values()), *self._answered()):
+        for folder in (*(claim.folder for claim in known.claims.values()), *self._answered(known)):
             line, run = _line(folder) if str(folder) not in covered else None, key_of_run(folder)
             if line is None or line.live or line.problem is not None:
                 continue
@@ -191,41 +209,91 @@ class RepositoryWork:
                 continue  # it came to nothing, and nothing has happened since
             with log.locked():
                 log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=_swept(run, line), not_before=limit))
+        self._sweep_hub(log, known)
+
+    def _sweep_hub(self, log: OrderLog, known: _Known) -> None:
+        """Order what was answered at a machine that may have no worker, and what a limit parked there.
+
+        The key is the one that a worker of that machine would give, so that it is ordered once.
+        """
+        named = {name for one in log.orders.values() if one.is_open for name in (one.id, one.run, one.placed.run)}
+        for claim in known.elsewhere.values():
+            if claim.state == "driving" or named & {claim.run, claim.order}:
+                continue
+            line = self._line_at_hub(claim)
+            if line is not None and (line.queued or limit_of(line) is not None):
+                key, limit = _swept(claim.run, line), limit_of(line)
+                with log.locked():
+                    log.place(Wanted(via=SWEEP, issue=line.issue, run=claim.run, key=key, not_before=limit))
 
     def _covered(self, log: OrderLog, known: _Known) -> set[str]:
         return {str(self._folder(one, known)) for one in log.orders.values() if one.is_open}
 
-    def _answered(self) -> Iterator[Path]:
+    def _answered(self, known: _Known) -> Iterator[Path]:
         """Yield the runs that go on without a person and that nobody drives; those of recipes have no claim."""
-        for line in list_runs(self.repository).runs:
+        for line in self._runs(known):
             if line.queued or limit_of(line) is not None:
                 yield folder_of(line)
 
+    def _runs(self, known: _Known) -> Iterator[RunLine]:
+        """Yield the runs that are here as they stand."""
+        gone_on = {claim.run for claim in known.elsewhere.values()}
+        for line in list_runs(self.repository).runs:
+            if not gone_on or key_of_run(folder_of(line)) not in gone_on:
+                yield line
+
     def rests(self, log: OrderLog) -> dict[str, str]:
         """Return a sentence on each parked run that no open order is for, by what the run is called."""
-        return rests(list_runs(self.repository).runs, self._covered(log, self._known()))
+        known = self._last or self._known()
+        return rests(self._runs(known), self._covered(log, known))
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
-    def _known(self) -> _Known:
-        found = {issue: claim for issue, claim in claims(self.repository).items() if isinstance(claim, Claim)}
-        worktrees = self.repository.worktrees()
-        places = {key_of_worktree(one.path): one.path for one in worktrees if one.is_there}
-        return _Known(found, places, self._elsewhere(places))
-
-    def _elsewhere(self, places: Mapping[str, Path]) -> dict[str, HubClaim]:
-        """Return the claims of runs that are not here, by issue.
+    def _known(self, log: OrderLog | None = None) -> _Known:
+        """Return what is known of claims and worktrees.
 
         Raises:
             NotNowError: the hub is out of reach.
         """
+        found = {issue: claim for issue, claim in claims(self.repository).items() if isinstance(claim, Claim)}
+        worktrees = self.repository.worktrees()
+        places = {key_of_worktree(one.path): one.path for one in worktrees if one.is_there}
         if self._hub is None:
-            return {}
+            return _Known(found, places, {}, {})
+        begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
         try:
-            found = hub_claims(self.repository, self._hub)
+            there, let_go = hub_claims(self.repository, self._hub, begun)
         except UserError as error:
             raise NotNowError(error.message, error.reason, actions=error.actions) from error
-        return {issue: claim for issue, claim in found.items() if claim.run.partition("/")[0] not in places}
+        pushed = {ref.removeprefix(KEPT_REFS): oid for ref, oid in self.repository.refs(KEPT_REFS).items()}
+
+        def is_here(claim: HubClaim) -> bool:
+            worktree, _, name = claim.run.partition("/")
+            if worktree not in places or claim.run in pushed:
+                return worktree in places and claim.checkpoint in {None, pushed[claim.run]}
+            return claim.checkpoint is None or has_ended(_line(places[worktree] / WORKFLOW / name))  # none is kept then
+
+        there = {issue: claim for issue, claim in there.items() if not is_here(claim)}
+        let_go = {order: claim for order, claim in let_go.items() if not is_here(claim)}
+        gone_on = {claim.run for claim in (*there.values(), *let_go.values())}
+        found = {issue: claim for issue, claim in found.items() if claim.run not in gone_on}
+        left = {run.partition("/")[0] for run in gone_on}
+        return _Known(found, {key: path for key, path in places.items() if key not in left}, there, let_go)
+
+    def _line_at_hub(self, claim: HubClaim | None) -> RunLine | None:
+        """Return the line of a run at the hub; each checkpoint is read once.
+
+        Raises:
+            NotNowError: the hub is out of reach.
+        """
+        if claim is None or self._hub is None:
+            return None
+        if claim.checkpoint not in self._read:
+            try:
+                self._read[claim.checkpoint] = line_of_claim(self.repository, self._hub, claim)
+            except UserError as error:
+                raise NotNowError(error.message, error.reason, actions=error.actions) from error
+        return self._read[claim.checkpoint]
 
     def _folder(self, order: Order, known: _Known) -> Path | None:
         """Return the folder of the run of an order, None where it has none yet."""
@@ -272,7 +340,7 @@ class RepositoryWork:
         if folder is not None:
             line = _line(folder)
             return "another process drives its run" if line.live else line.problem or ""
-        if _at_hub(order, known) is not None:
+        if known.there(order) is not None:
             return ""
         if order.placed.run is not None:
             return f"the worktree of {order.placed.run} is gone"
@@ -350,14 +418,6 @@ class RepositoryWork:
             if taken >= work.cost_usd_day:
                 return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
         return ""
-
-
-def _at_hub(order: Order, known: _Known) -> str | None:
-    """Return the run of an order that another machine began, and that can go on here; None where there is none."""
-    there = next(
-        (one for one in known.elsewhere.values() if one.order == order.id or one.run == order.placed.run), None
-    )
-    return None if there is None or there.state == "parked" else there.run
 
 
 def _swept(run: str, line: RunLine) -> str:

@@ -45,6 +45,8 @@ T = TypeVar("T")
 
 CHECKPOINT_REFS: Final = "refs/redfirst/checkpoints/"
 """The refs of a hub that have the last checkpoint of each run, by worktree and name."""
+ORDER_REFS: Final = "refs/redfirst/orders/"
+"""The refs of a hub that have the last claim of a run that has let go of its issue, by the order that it came of."""
 KEPT_REFS: Final = "refs/redfirst/checkpoints/"
 """The refs here that have the last checkpoint which a driver of this machine pushed."""
 RUN_FOLDER: Final = "run"
@@ -151,6 +153,9 @@ class Hub:
             return
         if wanted != there:
             yield RefMove(ref, wanted, there)
+        order = order_ref(order_of(self.repository))
+        if wanted == NO_OBJECT != there and order is not None:  # who finds the order open finds its run by this
+            yield RefMove(order, there, seen.get(order, NO_OBJECT))
 
     def _claim(self, run: AnyRun) -> str:
         state = "queued" if run.queued else "driving" if run.state.outcome is None else "parked"
@@ -175,7 +180,8 @@ class Hub:
         if self._seen is not None:
             return self._seen
         names = [checkpoint_ref(run), *([] if run.info.issue is None else [claim_ref(run.info.issue)])]
-        seen = await self._patiently(lambda: self.repository.remote_refs(self.url, *names, _branch_ref(run)))
+        more = [_branch_ref(run), *filter(None, [order_ref(order_of(self.repository))])]
+        seen = await self._patiently(lambda: self.repository.remote_refs(self.url, *names, *more))
         there = [name for name in names if name in seen]
         if there:
             await self._patiently(lambda: self.repository.fetch_from(self.url, there))
@@ -239,6 +245,11 @@ class Hub:
 def checkpoint_ref(run: AnyRun) -> str:
     """Return the ref of the hub that has the last checkpoint of a run."""
     return f"{CHECKPOINT_REFS}{key_of_run(run.folder)}"
+
+
+def order_ref(order: str | None) -> str | None:
+    """Return the ref of the hub that has the run of an order when it holds its issue no more; None without an order."""
+    return None if order is None else f"{ORDER_REFS}{order}"
 
 
 def superseded_error(run: AnyRun) -> UserError:

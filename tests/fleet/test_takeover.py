@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from crashes import Bell, spawn
+from crashes import KILLED, Bell, die_at, spawn
 from fleet.machines import RUN, fleet
 from fleet.test_hub import frozen, published_once
-from postgres import needs_postgres
-from queued.stores import new_database
+from postgres import database, needs_postgres
 from waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fleet.machines import Machine
+
 pytestmark = [pytest.mark.slow, needs_postgres]
 
 
 def test_33_a_machine_that_dies_loses_nothing_and_the_other_one_goes_on(tmp_path: Path) -> None:
-    dsn = new_database("takeover")
-    one, two = fleet(tmp_path, more=f'postgres = "{dsn}"\n')
-    assert one.redfirst("fleet", "init")["ok"]
+    one, two = pair(tmp_path)
     bell = Bell(tmp_path)
     frozen(tmp_path, one, bell)
     (order,) = two.redfirst("queue", "add", "GAL-1")["orders"]
@@ -43,3 +42,58 @@ def test_33_a_machine_that_dies_loses_nothing_and_the_other_one_goes_on(tmp_path
     assert [line["kind"] for line in two.journal()].count("run_resumed") == 1
     late = one.redfirst("resume", RUN, cwd=one.worktree)
     assert (late["_code"], late["error"]["kind"]) == (75, "superseded")
+
+
+def pair(tmp_path: Path) -> tuple[Machine, ...]:
+    """Return two machines of a fleet with a queue."""
+    return fleet(tmp_path, more=f'postgres = "{database()}"\n')
+
+
+def works(machine: Machine) -> list[dict[str, Any]]:
+    """Let a worker do what it can; return the orders then."""
+    done = machine.project.redfirst("work", "--once", "--json")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return machine.redfirst("queue", "list")["orders"]
+
+
+def ordered(machine: Machine) -> str:
+    (order,) = machine.redfirst("queue", "add", "GAL-1")["orders"]
+    return f"--order={order['order']}"
+
+
+def test_an_answer_at_a_machine_without_a_worker_is_gone_on_with_by_another(tmp_path: Path) -> None:
+    one, two = pair(tmp_path)
+    assert one.redfirst("run", "GAL-1", "--worktree", "--approve", "plan")["reason"] == "approval"
+    assert works(two) == [], "a person is asked"
+    assert one.redfirst("approve", RUN, "--no-drive", cwd=one.worktree)["ok"]
+    (order,) = works(two)
+    assert (order["via"], order["outcome"]) == ("sweep", "completed"), order
+    published_once(two)
+    assert works(one) == [order], "what is here of it is old, and nobody goes on with it"
+
+
+@pytest.mark.broad
+def test_33_a_machine_whose_run_went_on_elsewhere_takes_it_from_there(tmp_path: Path) -> None:
+    one, two = pair(tmp_path)
+    assert (
+        die_at(one.project, "after journal dispatch_finished", 3, "run", "GAL-1", "--worktree", ordered(one)) == KILLED
+    )
+    assert die_at(two.project, "after journal dispatch_finished", 3, "fleet", "take", RUN, "--resume") == KILLED
+    (order,) = works(one)
+    assert order["outcome"] == "completed", order
+    published_once(one)
+    assert [line["kind"] for line in one.journal()].count("run_resumed") == 2
+    assert [path.name for path in one.worktree.glob(".workflow/left-*")], "what it wrote beside is kept"
+
+
+@pytest.mark.parametrize("instant", ["after journal publish_moving", ""])
+def test_33_what_is_published_is_not_done_again_where_nobody_said_that_its_order_has_ended(
+    tmp_path: Path, instant: str
+) -> None:
+    one, two = pair(tmp_path)
+    assert die_at(one.project, instant or "never", 2, "run", "GAL-1", "--worktree", ordered(one)) == (
+        KILLED if instant else 0
+    )
+    (order,) = works(two)
+    assert (order["outcome"], order["starts"]) == ("completed", 1 if instant else 0), order
+    published_once(two)
