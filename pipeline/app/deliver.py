@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.app.at_hub import HEADS, look_up_base, refs_of_hub, share_branch
 from pipeline.app.run_config import refuse_recursion, trusted_config
 from pipeline.app.triggers import named_trigger, obstacle
 from pipeline.app.webhooks import LARGEST, Incoming, RefusedError, read
@@ -23,7 +24,7 @@ from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.queue.deliveries import Delivered, Deliveries, Result, Why, deliveries_of
 from pipeline.queue.lines import RunWords
-from pipeline.queue.orders import OrderLog, Wanted, log_of
+from pipeline.queue.orders import OrderLog, Wanted, fleet_for, log_of
 from pipeline.repo import NO_OBJECT, Repository, Signature, SigningError
 from pipeline.run.preconditions import base_branch
 from pipeline.run.tracker import as_user_errors, in_tree, tree_with
@@ -106,14 +107,40 @@ def deliver(
     if trigger.source is Source.SCHEDULE:
         raise UserError(f"{name} is a schedule, and nothing is delivered to it.", Reason.USAGE)
     incoming = read(trigger, _secret(trigger, environ), headers, body, now)
+    url = fleet_for(repository, environ).hub
+    hub = _look_at_hub(repository, url, config, incoming)
     with deliveries_of(repository, environ).hold() as kept:
         known = kept.find(name, incoming.id, incoming.digest)
         if known is not None:
             return _document(known, "duplicate")
         with log_of(repository, environ).locked() as log:
-            found = _Taking(repository, config, name, incoming, kept, log, now).outcome()
+            found = _Taking(repository, config, name, incoming, kept, log, now, hub).outcome()
         kept.add(found, now)
-    return _document(found, found.result)
+    base = log.orders[found.order].placed.options.base if found.order is not None else None
+    why = share_branch(repository, url, base) if url is not None and base and base != config.base else ""
+    document = _document(found, found.result)
+    return document.model_copy(update={"note": f"only this machine can begin it: {why}"}) if why else document
+
+
+@dataclass(frozen=True)
+class _AtHub:
+    """What the hub of a fleet has: branches that are called after the issue, and the base where that is ahead."""
+
+    branches: frozenset[str] = frozenset()
+    base: str | None = None
+
+
+def _look_at_hub(repository: Repository, url: str | None, config: Config, incoming: Incoming) -> _AtHub:
+    """Return what the hub has, before anything is locked; nothing where it is out of reach: then this machine knows."""
+    issue = incoming.issue
+    if url is None or not isinstance(issue, NewIssue):
+        return _AtHub()
+    try:
+        refs = refs_of_hub(repository, url, f"{HEADS}{str(issue.id).lower()}*", brings=False)
+        base = look_up_base(repository, url, base_branch(repository, str(issue.id), config.base))
+    except UserError:
+        return _AtHub()
+    return _AtHub(frozenset(ref.removeprefix(HEADS) for ref in refs), base)
 
 
 def _secret(trigger: TriggerTable, environ: Mapping[str, str]) -> str | None:
@@ -153,6 +180,7 @@ class _Taking:
     kept: Deliveries
     log: OrderLog
     now: datetime
+    hub: _AtHub
 
     @property
     def _trigger(self) -> TriggerTable:
@@ -233,7 +261,7 @@ class _Taking:
         """
         repository, issue = self.repository, self.incoming.issue
         base = base_branch(repository, self._issue or "", self.config.base)
-        tip = repository.resolve(base)
+        tip = self.hub.base or repository.resolve(base)
         if tip is None:
             raise UserError(f"The branch {base} has no commit yet. Commit the project first.", Reason.USAGE)
         tree = repository.tree_of(tip)
@@ -262,6 +290,6 @@ class _Taking:
             raise UserError(f"The commit of {issue} could not be signed: {error}", Reason.SIGNING) from error
         for number in range(1, _MOST_BRANCHES):
             name = issue.lower() if number == 1 else f"{issue.lower()}-{number}"
-            if repository.set_ref(f"refs/heads/{name}", commit, NO_OBJECT):
+            if name not in self.hub.branches and repository.set_ref(f"refs/heads/{name}", commit, NO_OBJECT):
                 return name
         raise UserError(f"git takes no branch {issue.lower()}. See what is in its way: git branch --list", Reason.USAGE)

@@ -6,28 +6,26 @@ with its first checkpoint, and of two the hub takes one. What a stranger could p
 
 from __future__ import annotations
 
-import json
 import shlex
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.app.at_hub import read_claim, refs_of_hub, view_hub
 from pipeline.app.run_config import read_config
-from pipeline.app.run_list import line_at
 from pipeline.app.worktrees import free_place
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import Reason
-from pipeline.repo import GitError, Repository, UnreachableError
+from pipeline.repo import GitError, Repository
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules
 from pipeline.run.files import to_json, write_atomic
-from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, ORDER_REFS, RUN_FOLDER
+from pipeline.run.hub import CHECKPOINT_REFS, RUN_FOLDER
 from pipeline.run.ignored import bring_ignored
 from pipeline.run.info import RunInfo
 from pipeline.run.journal_kinds import TrackerWritten
@@ -37,7 +35,6 @@ from pipeline.run.run_ref import keep
 from pipeline.run.store import (
     OWNER,
     WORKFLOW,
-    Claim,
     claim_holder,
     claim_ref,
     is_key,
@@ -48,9 +45,7 @@ from pipeline.run.store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-
-    from pipeline.app.run_list import RunLine
+    from collections.abc import Callable, Mapping
 
 _MOST_FILES: Final = 100_000
 _PLAIN: Final = "100644"
@@ -147,7 +142,7 @@ def runs(repository: Repository, environ: Mapping[str, str]) -> FleetRunsDocumen
         UserError: there is no hub, or it is out of reach.
     """
     url = hub_of(repository, environ)
-    refs = _refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*", f"{claim_ref('*')}")
+    refs = refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*", f"{claim_ref('*')}")
     found: list[FleetRun] = []
     unreadable: list[str] = []
     here = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
@@ -185,81 +180,8 @@ def _record_of(repository: Repository, kept: _Kept, refs: Mapping[str, str], her
 
 
 def _state(repository: Repository, claim: str, key: str) -> str | None:
-    found = _hub_claim(repository, claim)
+    found = read_claim(repository, claim)
     return found.state if found is not None and found.run == key else None
-
-
-@dataclass(frozen=True)
-class HubClaim:
-    """A claim as the hub has it.
-
-    Attributes:
-        run: Who has it, or had it.
-        state: How that run stood then.
-        order: The order that it came of.
-        checkpoint: The last checkpoint of the run, which is not fetched by this; None where there is none.
-    """
-
-    run: str
-    state: str
-    order: str | None
-    checkpoint: str | None = None
-
-
-def hub_claims(
-    repository: Repository, url: str, orders: Collection[str] = ()
-) -> tuple[dict[str, HubClaim], dict[str, HubClaim]]:
-    """Return the claims on issues, by issue, and the last ones of runs that have let go of theirs, by order.
-
-    Those that no run has written are left out. What is here already is not fetched again.
-
-    Args:
-        repository: Seen from anywhere.
-        url: Where the hub is.
-        orders: Which orders are asked for.
-
-    Raises:
-        UserError: it is out of reach.
-    """
-    refs = _refs_of_hub(repository, url, claim_ref("*"), f"{CHECKPOINT_REFS}*", f"{ORDER_REFS}*", brings=False)
-    asked = {f"{ORDER_REFS}{order}" for order in orders}
-    blobs = {ref: oid for ref, oid in refs.items() if ref.startswith(claim_ref("")) or ref in asked}
-    if missing := [ref for ref, oid in blobs.items() if repository.blob(oid) is None]:
-        _bring(repository, url, missing)
-    found: dict[str, HubClaim] = {}
-    for ref, oid in blobs.items():
-        claim = _hub_claim(repository, oid)
-        if claim is not None:
-            found[ref] = replace(claim, checkpoint=refs.get(f"{CHECKPOINT_REFS}{claim.run}"))
-    held, over = claim_ref(""), ORDER_REFS
-    return (
-        {ref.removeprefix(held): claim for ref, claim in found.items() if ref.startswith(held)},
-        {ref.removeprefix(over): claim for ref, claim in found.items() if ref.startswith(over)},
-    )
-
-
-def line_of_claim(repository: Repository, url: str, claim: HubClaim) -> RunLine | None:
-    """Return the line of a run as its last checkpoint has it; None where that cannot be read.
-
-    Raises:
-        UserError: the hub is out of reach.
-    """
-    if claim.checkpoint is None:
-        return None
-    if repository.resolve(f"{claim.checkpoint}:{RUN_FOLDER}") is None:
-        _bring(repository, url, [f"{CHECKPOINT_REFS}{claim.run}"])
-    return line_at(repository, claim.run, claim.checkpoint)
-
-
-def _hub_claim(repository: Repository, oid: str) -> HubClaim | None:
-    content = repository.blob(oid, CLAIM_BYTES) or b""
-    try:
-        run = Claim.read(content).run
-        said: dict[str, object] = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    order = said.get("order")
-    return HubClaim(run, str(said.get("state", "driving")), order if isinstance(order, str) else None)
 
 
 def take(repository: Repository, environ: Mapping[str, str], name: str, say: Callable[[str], None]) -> TakenDocument:
@@ -275,7 +197,7 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
         UserError: there is no such run, it is driven here, or a place of it is taken.
     """
     url = hub_of(repository, environ)
-    refs = _refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*", brings=False)
+    refs = refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*", brings=False)
     keys = [ref.removeprefix(CHECKPOINT_REFS) for ref in refs]
     fits = [key for key in keys if name in {key, key.rpartition("/")[2]}]
     if len(fits) != 1:
@@ -287,9 +209,9 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
             actions=("redfirst fleet runs",),
         )
     ref = f"{CHECKPOINT_REFS}{fits[0]}"
-    kept = _read(repository, fits[0], _refs_of_hub(repository, url, ref).get(ref, refs[ref]))
+    kept = _read(repository, fits[0], refs_of_hub(repository, url, ref).get(ref, refs[ref]))
     _refuse_other_run(repository, kept)
-    claim = hub_claims(repository, url)[0].get(kept.info.issue or "")
+    claim = view_hub(repository, url).claims.get(kept.info.issue or "")
     order = claim.order if claim is not None and claim.run == kept.key else None
     places = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
     place = places.get(kept.key.partition("/")[0])
@@ -355,7 +277,7 @@ def _make_room(folder: Path, kept: _Kept) -> Path | None:
 def _new_worktree(repository: Repository, url: str, kept: _Kept, order: str | None) -> Repository:
     """Return a new worktree on the branch of the run, called as its worktree is everywhere."""
     ref = f"refs/heads/{kept.info.branch}"
-    there = _refs_of_hub(repository, url, ref).get(ref, kept.info.start_commit)
+    there = refs_of_hub(repository, url, ref).get(ref, kept.info.start_commit)
     here = repository.resolve(ref)
     if here not in {None, there}:
         raise UserError(
@@ -415,30 +337,3 @@ def _read(repository: Repository, key: str, checkpoint: str) -> _Kept:
 
 def _unreadable(key: str, why: str) -> UserError:
     return UserError(f"The hub's checkpoint of {key} is none that a run has written ({why}).", Reason.USAGE)
-
-
-def _refs_of_hub(repository: Repository, url: str, *patterns: str, brings: bool = True) -> dict[str, str]:
-    """Return refs of the hub; what they point at is here then, unless *brings* is False.
-
-    Raises:
-        UserError: it is out of reach.
-    """
-    with _reaching(url):
-        refs = repository.remote_refs(url, *patterns)
-        if refs and brings:
-            repository.fetch_from(url, refs)
-    return refs
-
-
-def _bring(repository: Repository, url: str, refs: Iterable[str]) -> None:
-    with _reaching(url):
-        repository.fetch_from(url, refs)
-
-
-@contextmanager
-def _reaching(url: str) -> Generator[None]:
-    try:
-        yield
-    except UnreachableError as error:
-        why = str(error).splitlines()[0] if str(error) else "no answer"
-        raise UserError(f"The hub {url} is out of reach: {why}", Reason.HUB_UNAVAILABLE) from error

@@ -9,8 +9,8 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.app.at_hub import line_of_claim, newer_base, view_hub
 from pipeline.app.attend import attend
-from pipeline.app.fleet_runs import hub_claims, line_of_claim
 from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.app.run_list import has_ended, lines_of, list_runs
 from pipeline.app.schedules import order_what_is_due
@@ -33,7 +33,7 @@ from pipeline.run.hub import KEPT_REFS
 from pipeline.run.journal_kinds import DispatchFinished
 from pipeline.run.lease import FileLease
 from pipeline.run.plans import planned
-from pipeline.run.preconditions import base_branch
+from pipeline.run.preconditions import base_branch, known_base
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from pipeline.app.fleet_runs import HubClaim
+    from pipeline.app.at_hub import HubClaim
     from pipeline.app.run_list import RunLine
     from pipeline.config.model import Config
     from pipeline.config.tables import Work
@@ -75,12 +75,14 @@ class _Known:
         worktrees: By their names; without those whose run has gone on at another machine.
         elsewhere: The claims of runs of other machines, by issue.
         let_go: The same of runs that hold no issue any more, by order.
+        heads: The branches of the hub.
     """
 
     claims: Mapping[str, Claim]
     worktrees: Mapping[str, Path]
     elsewhere: Mapping[str, HubClaim]
     let_go: Mapping[str, HubClaim]
+    heads: Mapping[str, str]
 
     def there(self, order: Order) -> HubClaim | None:
         """Return the run of an order that is not here as it stands; None where there is none."""
@@ -259,10 +261,10 @@ class RepositoryWork:
         worktrees = self.repository.worktrees()
         places = {key_of_worktree(one.path): one.path for one in worktrees if one.is_there}
         if self._hub is None:
-            return _Known(found, places, {}, {})
+            return _Known(found, places, {}, {}, {})
         begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
         try:
-            there, let_go = hub_claims(self.repository, self._hub, begun)
+            hub = view_hub(self.repository, self._hub, begun)
         except UserError as error:
             raise NotNowError(error.message, error.reason, actions=error.actions) from error
         pushed = {ref.removeprefix(KEPT_REFS): oid for ref, oid in self.repository.refs(KEPT_REFS).items()}
@@ -273,12 +275,12 @@ class RepositoryWork:
                 return worktree in places and claim.checkpoint in {None, pushed[claim.run]}
             return claim.checkpoint is None or has_ended(_line(places[worktree] / WORKFLOW / name))  # none is kept then
 
-        there = {issue: claim for issue, claim in there.items() if not is_here(claim)}
-        let_go = {order: claim for order, claim in let_go.items() if not is_here(claim)}
+        there = {issue: claim for issue, claim in hub.claims.items() if not is_here(claim)}
+        let_go = {order: claim for order, claim in hub.let_go.items() if not is_here(claim)}
         gone_on = {claim.run for claim in (*there.values(), *let_go.values())}
         found = {issue: claim for issue, claim in found.items() if claim.run not in gone_on}
         left = {run.partition("/")[0] for run in gone_on}
-        return _Known(found, {key: path for key, path in places.items() if key not in left}, there, let_go)
+        return _Known(found, {key: path for key, path in places.items() if key not in left}, there, let_go, hub.heads)
 
     def _line_at_hub(self, claim: HubClaim | None) -> RunLine | None:
         """Return the line of a run at the hub; each checkpoint is read once.
@@ -364,11 +366,20 @@ class RepositoryWork:
 
     def _tracker(self, order: Order) -> Tracker:
         """Return the issues as the base has them: what has landed."""
-        base = base_branch(self.repository, order.what, order.placed.options.base)
-        tree = self.repository.tree_of(base)
+        tree = self.repository.tree_of(self._base(order))
         if tree not in self._trackers:
             self._trackers[tree] = in_tree(self.repository, tree)
         return self._trackers[tree]
+
+    def _base(self, order: Order) -> str:
+        """Return what an order begins on: its base, or the hub's where that is ahead."""
+        named = order.placed.options.base or known_base(self.repository)
+        known = self._last
+        if self._hub is not None and known is not None and named is not None:
+            newer = newer_base(self.repository, self._hub, named, known.heads.get(named))
+            if newer is not None:
+                return newer
+        return base_branch(self.repository, order.what, named)
 
     def _providers(self, order: Order | None) -> set[str]:
         config = self._config(order)

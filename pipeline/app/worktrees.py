@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pipeline.app.at_hub import look_up_base
 from pipeline.app.run_config import read_config
 from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import OrderWorktree
-from pipeline.queue.orders import log_of
+from pipeline.queue.orders import fleet_for, log_of
 from pipeline.repo import GitError, Repository
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules, has_submodules
@@ -61,7 +62,7 @@ def begins(repository: Repository, options: RunOptions) -> Begins:
             does not have; or no base is known.
     """
     base = options.base or known_base(repository)
-    tip = repository.resolve(base) if base else None
+    tip = _at_hub(repository, options, base) or repository.resolve(base) if base else None
     if base is None or tip is None:
         raise UserError(
             "Name the base branch: --base REF.",
@@ -73,6 +74,12 @@ def begins(repository: Repository, options: RunOptions) -> Begins:
     if options.previous is None:
         _refuse_done(repository, options.issue, tip)
     return Begins(base, tip, title)
+
+
+def _at_hub(repository: Repository, options: RunOptions, base: str) -> str | None:
+    """Return the base of an order as the hub of its fleet has it; None where it is the same, or there is none."""
+    url = fleet_for(repository, options.environ).hub if options.order is not None else None
+    return None if url is None else look_up_base(repository, url, base)
 
 
 def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:

@@ -33,9 +33,9 @@ LOOKS_S: Final = 10.0
 """Seconds between two looks at everything, where nothing happens."""
 _GLANCES_S: Final = 1.0
 """Seconds between two looks at whether there are new orders, where no bell tells."""
-_BUSY: Final = frozenset({Reason.LOCKED, Reason.CLAIMED_ELSEWHERE})
+_BUSY: Final = frozenset({Reason.LOCKED, Reason.CLAIMED_ELSEWHERE, Reason.HUB_UNAVAILABLE})
 _BUSY_S: Final = 5.0
-"""How long an order waits whose issue somebody else had when it began."""
+"""How long an order waits whose issue somebody else had when it began, or that the hub was needed for."""
 _WELL: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS, Outcome.PARKED})
 
 

@@ -9,7 +9,11 @@ from crashes import KILLED, Bell, die_at, spawn
 from fleet.machines import RUN, fleet
 from fleet.test_hub import frozen, published_once
 from postgres import database, needs_postgres
+from triggered.outside import LABEL, github
 from waiting import wait_until
+
+from pipeline.app.deliver import deliver
+from pipeline.repo import Repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +48,9 @@ def test_33_a_machine_that_dies_loses_nothing_and_the_other_one_goes_on(tmp_path
     assert (late["_code"], late["error"]["kind"]) == (75, "superseded")
 
 
-def pair(tmp_path: Path) -> tuple[Machine, ...]:
+def pair(tmp_path: Path, more: str = "") -> tuple[Machine, ...]:
     """Return two machines of a fleet with a queue."""
-    return fleet(tmp_path, more=f'postgres = "{database()}"\n')
+    return fleet(tmp_path, more=f'postgres = "{database()}"\n{more}')
 
 
 def works(machine: Machine) -> list[dict[str, Any]]:
@@ -86,6 +90,7 @@ def test_33_a_machine_whose_run_went_on_elsewhere_takes_it_from_there(tmp_path: 
     assert [path.name for path in one.worktree.glob(".workflow/left-*")], "what it wrote beside is kept"
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("instant", ["after journal publish_moving", ""])
 def test_33_what_is_published_is_not_done_again_where_nobody_said_that_its_order_has_ended(
     tmp_path: Path, instant: str
@@ -97,3 +102,35 @@ def test_33_what_is_published_is_not_done_again_where_nobody_said_that_its_order
     (order,) = works(two)
     assert (order["outcome"], order["starts"]) == ("completed", 1 if instant else 0), order
     published_once(two)
+
+
+def test_an_issue_that_a_trigger_filed_is_begun_by_any_machine_on_the_newest_base(tmp_path: Path) -> None:
+    one, two = pair(tmp_path, LABEL)
+    main = one.project.git("rev-parse", "main")
+    (one.main / "NEWS").write_text("what the other machine does not have yet\n")
+    one.project.git("add", "--all")
+    one.project.git("commit", "--quiet", "-m", "docs: news")
+    one.project.git("push", "--quiet", str(one.hub), "main")
+    headers, body = github(issue={"body": (one.main / "TODO/GAL-1.md").read_text()})
+    environ = {**two.project.environment(), "HOOK": "secret"}
+    assert deliver(Repository.find(two.main), environ, "label", headers, body).result == "ordered"
+    (order,) = works(one)
+    assert (order["outcome"], order["reason"]) == ("parked", "approval"), order
+    assert one.project.git("log", "--format=%s", "gh-12", cwd=one.hub).splitlines()[:2] == [
+        "chore: file GH-12",
+        "docs: news",
+    ]
+    assert two.project.git("rev-parse", "main") == main
+
+
+@pytest.mark.broad
+def test_an_issue_that_landed_at_the_hub_alone_is_begun(tmp_path: Path) -> None:
+    one, two = pair(tmp_path)
+    issue = one.main / "TODO/GAL-1.md"
+    issue.with_name("GAL-2.md").write_text(issue.read_text().replace("GAL-1", "GAL-2"))
+    one.project.git("add", "--all")
+    one.project.git("commit", "--quiet", "-m", "chore: file GAL-2")
+    one.project.git("push", "--quiet", str(one.hub), "main")
+    one.redfirst("queue", "add", "GAL-2")
+    (order,) = works(two)
+    assert order["outcome"] == "completed", order

@@ -1,0 +1,199 @@
+"""Reads what the hub of a fleet has: the claims of runs, how a run stood last, the branches where runs begin."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from pipeline.app.run_list import line_at
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.repo import NO_OBJECT, RefMove, UnreachableError
+from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, ORDER_REFS, RUN_FOLDER
+from pipeline.run.store import Claim, claim_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Iterable, Mapping
+
+    from pipeline.app.run_list import RunLine
+    from pipeline.repo import Repository
+
+HEADS: Final = "refs/heads/"
+
+
+@dataclass(frozen=True)
+class HubClaim:
+    """A claim as the hub has it.
+
+    Attributes:
+        run: Who has it, or had it.
+        state: How that run stood then.
+        order: The order that it came of.
+        checkpoint: The last checkpoint of the run, which is not fetched by this; None where there is none.
+    """
+
+    run: str
+    state: str
+    order: str | None
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True)
+class HubView:
+    """What the hub has.
+
+    Attributes:
+        claims: On issues, by issue.
+        let_go: The last ones of runs that hold no issue any more, by order, of the orders that were asked for.
+        heads: The branches, and the commit of each.
+    """
+
+    claims: Mapping[str, HubClaim] = field(default_factory=dict[str, HubClaim])
+    let_go: Mapping[str, HubClaim] = field(default_factory=dict[str, HubClaim])
+    heads: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> HubView:
+    """Return what the hub has; claims that no run has written are left out, and what is here is not fetched again.
+
+    Args:
+        repository: Seen from anywhere.
+        url: Where the hub is.
+        orders: Of which orders runs are asked for that hold no issue any more.
+
+    Raises:
+        UserError: it is out of reach.
+    """
+    held = claim_ref("")
+    patterns = (f"{held}*", f"{CHECKPOINT_REFS}*", f"{ORDER_REFS}*", f"{HEADS}*")
+    refs = refs_of_hub(repository, url, *patterns, brings=False)
+    asked = {f"{ORDER_REFS}{order}" for order in orders}
+    blobs = {ref: oid for ref, oid in refs.items() if ref.startswith(held) or ref in asked}
+    if missing := [ref for ref, oid in blobs.items() if repository.blob(oid) is None]:
+        bring(repository, url, missing)
+    claims: dict[str, HubClaim] = {}
+    for ref, oid in blobs.items():
+        claim = read_claim(repository, oid)
+        if claim is not None:
+            claims[ref] = replace(claim, checkpoint=refs.get(f"{CHECKPOINT_REFS}{claim.run}"))
+
+    def below(folder: str, found: Mapping[str, HubClaim]) -> dict[str, HubClaim]:
+        return {ref.removeprefix(folder): one for ref, one in found.items() if ref.startswith(folder)}
+
+    heads = {ref.removeprefix(HEADS): oid for ref, oid in refs.items() if ref.startswith(HEADS)}
+    return HubView(below(held, claims), below(ORDER_REFS, claims), heads)
+
+
+def read_claim(repository: Repository, oid: str) -> HubClaim | None:
+    """Return what a claim says that is here; None where no run has written it."""
+    content = repository.blob(oid, CLAIM_BYTES) or b""
+    try:
+        run = Claim.read(content).run
+        said: dict[str, object] = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    order = said.get("order")
+    return HubClaim(run, str(said.get("state", "driving")), order if isinstance(order, str) else None)
+
+
+def line_of_claim(repository: Repository, url: str, claim: HubClaim) -> RunLine | None:
+    """Return the line of a run as its last checkpoint has it; None where that cannot be read.
+
+    Raises:
+        UserError: the hub is out of reach.
+    """
+    if claim.checkpoint is None:
+        return None
+    if repository.resolve(f"{claim.checkpoint}:{RUN_FOLDER}") is None:
+        bring(repository, url, [f"{CHECKPOINT_REFS}{claim.run}"])
+    return line_at(repository, claim.run, claim.checkpoint)
+
+
+# --- where runs begin ------------------------------------------------------------------------------------------------
+
+
+def newer_base(repository: Repository, url: str, base: str, oid: str | None) -> str | None:
+    """Return the commit of the hub's branch where the one here is behind it, or missing: then it is made. Else None.
+
+    Args:
+        repository: Seen from anywhere.
+        url: Where the hub is.
+        base: The name of the branch.
+        oid: The commit that it has at the hub; None where the hub has no such branch.
+
+    Raises:
+        UserError: the hub is out of reach.
+    """
+    ref = f"{HEADS}{base}"
+    here = repository.resolve(ref)
+    if oid is None or here == oid:
+        return None
+    if repository.resolve(f"{oid}^{{tree}}") is None:
+        bring(repository, url, [ref])
+    if here is None:
+        repository.set_ref(ref, oid, NO_OBJECT)
+        return oid
+    return oid if repository.is_ancestor(here, oid) else None
+
+
+def look_up_base(repository: Repository, url: str, base: str) -> str | None:
+    """Return the same of a branch as it is at the hub now.
+
+    Raises:
+        UserError: the hub is out of reach.
+    """
+    ref = f"{HEADS}{base}"
+    return newer_base(repository, url, base, refs_of_hub(repository, url, ref, brings=False).get(ref))
+
+
+def share_branch(repository: Repository, url: str, name: str) -> str:
+    """Push a new branch to the hub, so that each machine can begin there; return why it cannot, "" where it is there.
+
+    Whoever has pushed another branch of that name keeps it.
+    """
+    ref = f"{HEADS}{name}"
+    try:
+        refused = repository.push_all(url, [RefMove(ref, repository.resolve(ref) or "", NO_OBJECT)])
+    except UnreachableError as error:
+        return f"it is out of reach ({_first_line(error)})"
+    return refused.get(ref, "")
+
+
+# --- reaching it -----------------------------------------------------------------------------------------------------
+
+
+def refs_of_hub(repository: Repository, url: str, *patterns: str, brings: bool = True) -> dict[str, str]:
+    """Return refs of the hub; what they point at is here then, unless *brings* is False.
+
+    Raises:
+        UserError: it is out of reach.
+    """
+    with _reaching(url):
+        refs = repository.remote_refs(url, *patterns)
+    if refs and brings:
+        bring(repository, url, refs)
+    return refs
+
+
+def bring(repository: Repository, url: str, refs: Iterable[str]) -> None:
+    """Fetch what refs of the hub point at.
+
+    Raises:
+        UserError: it is out of reach.
+    """
+    with _reaching(url):
+        repository.fetch_from(url, refs)
+
+
+@contextmanager
+def _reaching(url: str) -> Generator[None]:
+    try:
+        yield
+    except UnreachableError as error:
+        raise UserError(f"The hub {url} is out of reach: {_first_line(error)}", Reason.HUB_UNAVAILABLE) from error
+
+
+def _first_line(error: UnreachableError) -> str:
+    return str(error).splitlines()[0] if str(error) else "no answer"
