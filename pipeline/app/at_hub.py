@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pipeline.app.run_list import line_at
+from pipeline.app.run_list import has_ended, line_at
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, RefMove, UnreachableError
@@ -15,7 +18,7 @@ from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, ORDER_REFS, RUN_FOLDE
 from pipeline.run.store import Claim, claim_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 
     from pipeline.app.run_list import RunLine
     from pipeline.repo import Repository
@@ -31,12 +34,14 @@ class HubClaim:
         run: Who has it, or had it.
         state: How that run stood then.
         order: The order that it came of.
+        host: The machine that wrote it.
         checkpoint: The last checkpoint of the run, which is not fetched by this; None where there is none.
     """
 
     run: str
     state: str
     order: str | None
+    host: str
     checkpoint: str | None = None
 
 
@@ -95,7 +100,8 @@ def read_claim(repository: Repository, oid: str) -> HubClaim | None:
     except (ValueError, RecursionError):
         return None
     order = said.get("order")
-    return HubClaim(run, str(said.get("state", "driving")), order if isinstance(order, str) else None)
+    order = order if isinstance(order, str) else None
+    return HubClaim(run, str(said.get("state", "driving")), order, str(said.get("host", "")))
 
 
 def line_of_claim(repository: Repository, url: str, claim: HubClaim) -> RunLine | None:
@@ -109,6 +115,43 @@ def line_of_claim(repository: Repository, url: str, claim: HubClaim) -> RunLine 
     if repository.resolve(f"{claim.checkpoint}:{RUN_FOLDER}") is None:
         bring(repository, url, [f"{CHECKPOINT_REFS}{claim.run}"])
     return line_at(repository, claim.run, claim.checkpoint)
+
+
+def old_checkpoints(
+    repository: Repository, url: str, until: datetime
+) -> Iterator[tuple[str, str, Callable[[], str] | None]]:
+    """Yield what the hub keeps of runs that hold no issue: its ref, why it may go or stays, and what removes it.
+
+    Args:
+        repository: Seen from anywhere.
+        url: Where the hub is.
+        until: What a run said after this moment stays.
+
+    Raises:
+        UserError: the hub is out of reach.
+    """
+    held = claim_ref("")
+    refs = refs_of_hub(repository, url, f"{held}*", f"{CHECKPOINT_REFS}*", f"{ORDER_REFS}*")
+    claims = {ref: read_claim(repository, oid) for ref, oid in refs.items() if not ref.startswith(CHECKPOINT_REFS)}
+    driven = {one.run for ref, one in claims.items() if one is not None and ref.startswith(held)}
+    for ref, oid in refs.items():
+        key = ref.removeprefix(CHECKPOINT_REFS)
+        if key == ref or key in driven:
+            continue
+        line = line_at(repository, key, oid)
+        if line is None or not has_ended(line):
+            yield ref, "it cannot be read" if line is None else f"{line.name} can go on", None
+        elif datetime.fromisoformat(line.last_at or "").astimezone(UTC) > until:
+            yield ref, f"{line.name} has ended a short while ago (--older-than)", None
+        else:
+            orders = [each for each, one in claims.items() if one is not None and one.run == key]
+            moves = [RefMove(each, NO_OBJECT, refs[each]) for each in (ref, *orders)]
+            yield ref, f"{line.name} has ended, and no machine goes on with it", partial(_drop, repository, url, moves)
+
+
+def _drop(repository: Repository, url: str, moves: Sequence[RefMove]) -> str:
+    with _reaching(url):
+        return "; ".join(repository.push_all(url, moves).values())
 
 
 # --- where runs begin ------------------------------------------------------------------------------------------------
@@ -159,6 +202,21 @@ def share_branch(repository: Repository, url: str, name: str) -> str:
     except UnreachableError as error:
         return f"it is out of reach ({_first_line(error)})"
     return refused.get(ref, "")
+
+
+def probe_hub(repository: Repository, url: str) -> None:
+    """Make a ref at the hub and remove it, as a run would push.
+
+    Raises:
+        UserError: the hub is out of reach, or does not take it.
+    """
+    ref, blob = f"refs/redfirst/probe/{secrets.token_hex(6)}", repository.write_blob(b"redfirst fleet doctor\n")
+    for move in (RefMove(ref, blob, NO_OBJECT), RefMove(ref, NO_OBJECT, blob)):
+        with _reaching(url):
+            refused = repository.push_all(url, [move])
+        if refused:
+            message = f"The hub {url} refuses what this machine pushes: {refused.get(ref, '')}"
+            raise UserError(message, Reason.HUB_UNAVAILABLE)
 
 
 # --- reaching it -----------------------------------------------------------------------------------------------------

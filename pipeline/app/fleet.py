@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
+from pipeline.app.at_hub import HubView, probe_hub, view_hub
+from pipeline.app.doctor_document import Check
 from pipeline.app.documents import Document
+from pipeline.app.fleet_runs import hub_of
 from pipeline.app.ordering import record_of
 from pipeline.app.work import RepositoryWork
 from pipeline.config.fleet import fleet_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.progress import counted
 from pipeline.queue.orders import read
-from pipeline.queue.postgres import STALLED_S, make_schema, workers_of
+from pipeline.queue.postgres import STALLED_S, WorkerSeen, clock_of, machine_name, make_schema, workers_of
+from pipeline.run.preconditions import known_base
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pipeline.config.tables import Fleet
     from pipeline.repo import Repository
@@ -61,6 +67,14 @@ class FleetDocument(Document):
     orders: dict[str, int]
     workers: tuple[FleetWorker, ...]
     slots: tuple[FleetSlot, ...]
+
+
+class FleetDoctorDocument(Document):
+    """What `fleet doctor` prints with `--json`; `ok` is false where a check has failed."""
+
+    schema_: Literal["redfirst.fleet-doctor/1"] = Field(default="redfirst.fleet-doctor/1", alias="schema")
+    ok: bool
+    checks: tuple[Check, ...]
 
 
 def begin_fleet(environ: Mapping[str, str]) -> FleetInitDocument:
@@ -106,6 +120,86 @@ def fleet_status(repository: Repository, environ: Mapping[str, str]) -> FleetDoc
             FleetSlot(kind=kind, most=most, free=work.shared.free(kind, most)) for kind, most in work.slots().items()
         ),
     )
+
+
+def fleet_doctor(repository: Repository, environ: Mapping[str, str]) -> FleetDoctorDocument:
+    """Return what keeps this machine from working in its fleet, and what of the fleet a person should look at.
+
+    A ref is made at the hub and removed again: so it is known that this machine may push.
+
+    Raises:
+        UserError: there is no fleet in the configuration, or the repository is of none.
+    """
+    url, checks = hub_of(repository, environ), list[Check]()
+    view: HubView | None = None
+    try:
+        view = view_hub(repository, url)
+        probe_hub(repository, url)
+        checks.append(Check(id="hub", status="ok", message=f"{url} answers, and takes what this machine pushes"))
+        checks.append(_base(repository, view))
+    except UserError as error:
+        checks.append(_fails("hub", error))
+    dsn = fleet_of(environ).postgres
+    if dsn is not None:
+        try:
+            checks += [_clock(clock_of(dsn)), *_workers(repository, environ, workers_of(dsn), view)]
+        except UserError as error:
+            checks.append(_fails("postgres", error))
+    return FleetDoctorDocument(ok=all(one.status != "fail" for one in checks), checks=tuple(checks))
+
+
+def _fails(name: str, error: UserError) -> Check:
+    return Check(id=name, status="fail", message=error.message, advice="; ".join(error.actions))
+
+
+def _base(repository: Repository, view: HubView) -> Check:
+    """Return whether other machines have what orders of this one begin on."""
+    base = known_base(repository)
+    here = repository.resolve(f"refs/heads/{base}")
+    there = view.heads.get(base or "")
+    if base is None or here is None or here == there:
+        return Check(id="base", status="ok", message=f"{base} is at the hub as it is here")
+    has_it = there is not None and repository.resolve(f"{there}^{{tree}}") is not None
+    if there is not None and (not has_it or repository.is_ancestor(here, there)):
+        return Check(id="base", status="ok", message=f"orders begin at {base} of the hub, {there[:12]}")
+    message = f"{base} has commits here that the hub does not have: other machines begin without them"
+    return Check(id="base", status="warn", message=message, advice=f"push {base} to the hub")
+
+
+_CLOCK_S: Final = 60.0
+
+
+def _clock(server: float) -> Check:
+    """Return whether the clock here is that of the server."""
+    off = time.time() - server
+    if abs(off) < _CLOCK_S:
+        return Check(id="postgres", status="ok", message="it answers, and its clock is that of this machine")
+    message = f"the clock here is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} that of Postgres"
+    return Check(id="postgres", status="warn", message=message, advice="set it: schedules and `not_before` follow it")
+
+
+def _workers(
+    repository: Repository, environ: Mapping[str, str], workers: list[WorkerSeen], view: HubView | None
+) -> Iterator[Check]:
+    """Yield who works, and which runs nobody drives as far as can be seen."""
+    silent = [f"{one.pid} on {one.machine}" for one in workers if (one.silent_s or 0) > STALLED_S]
+    if silent:
+        message = f"silent for more than {STALLED_S} s: {', '.join(silent)}. Their orders are free for others"
+        yield Check(id="workers", status="warn", message=message, advice="end or mend these processes")
+    elif not workers:
+        yield Check(id="workers", status="warn", message="no worker is connected", advice="redfirst work")
+    else:
+        yield Check(id="workers", status="ok", message=f"{counted(len(workers), 'worker')} connected")
+    open_orders = {one.id for one in read(repository, environ) if one.is_open}
+    machines = {one.machine for one in workers}
+    left = [
+        one.run
+        for one in (view.claims.values() if view is not None else ())
+        if one.state == "driving" and one.order not in open_orders and machine_name(one.host) not in machines
+    ]
+    if left:
+        message = f"no worker is connected where these runs were driven last: {', '.join(left)}"
+        yield Check(id="runs", status="warn", message=message, advice="if nobody drives them: redfirst fleet take RUN")
 
 
 def _server_of(environ: Mapping[str, str]) -> tuple[Fleet, str]:

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.app.at_hub import old_checkpoints
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.progress import counted
-from pipeline.queue.orders import log_of
+from pipeline.queue.orders import fleet_for, log_of
 from pipeline.repo import GITLINK, GitError
 from pipeline.run.activity_file import NOW
 from pipeline.run.checkout import fill_submodules, has_submodules
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from pipeline.run.spending import AnyRun
 
 
-Kind = Literal["checkout", "pool", "run_folder", "worktree", "publish_ref", "claim", "run_ref", "orders"]
+Kind = Literal["checkout", "pool", "run_folder", "worktree", "publish_ref", "claim", "run_ref", "orders", "checkpoint"]
 
 
 class GcLine(BaseModel):
@@ -433,6 +434,7 @@ class Sweep:
         now: The time.
         runs: All of them.
         orders: The journal of the queue.
+        hub: The hub of the fleet that the repository is of.
     """
 
     here: Repository
@@ -441,6 +443,7 @@ class Sweep:
     now: datetime
     runs: tuple[Known, ...]
     orders: OrderLog
+    hub: str | None
 
     def things(self, *, refs: bool) -> Iterator[Thing]:
         """Yield everything that runs left, or that looks so."""
@@ -452,6 +455,7 @@ class Sweep:
         yield from orders_left(self.orders, {known.key: known for known in self.runs}, self.now)
         if refs:
             yield from self._run_refs()
+            yield from self._checkpoints()
 
     def is_old(self, known: Known) -> bool:
         """Return whether nothing was said of a run for long enough."""
@@ -545,6 +549,17 @@ class Sweep:
                 why = f"{known.place.name} has ended, and `verify` cannot read its evidence there any more"
                 yield Thing("run_ref", ref, why, partial(self._drop, ref, oid, known))
 
+    def _checkpoints(self) -> Iterator[Thing]:
+        """Yield what the hub of the fleet keeps of runs, of any machine, that hold no issue."""
+        if self.hub is None:
+            return
+        until = self.now - timedelta(seconds=self.older_than_s)
+        try:
+            for ref, why, remove in old_checkpoints(self.here, self.hub, until):
+                yield Thing("checkpoint", ref, why, remove)
+        except UserError as error:
+            yield Thing("checkpoint", self.hub, error.message)
+
     # --- refs ----------------------------------------------------------------------------------------------------
 
     def _publications(self) -> Iterator[Thing]:
@@ -595,7 +610,8 @@ def swept(
     """
     places = Roster(here).runs
     known = tuple(Known.of(here, place) for place in places)
-    sweep = Sweep(here, state_folder(environ), older_than_s, utc_now(), known, log_of(here, environ))
+    hub = fleet_for(here, environ).hub
+    sweep = Sweep(here, state_folder(environ), older_than_s, utc_now(), known, log_of(here, environ), hub)
     lines = _lines(sweep.things(refs=refs), apply=apply)
     return GcDocument(applied=apply, older_than_s=older_than_s, things=tuple(lines))
 

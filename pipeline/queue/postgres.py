@@ -60,7 +60,12 @@ ADVISORY: Final[LiteralString] = (
 """The advisory locks that somebody has in this database."""
 
 
-_MACHINE: Final = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:30]
+def machine_name(host: str) -> str:
+    """Return how a machine is called where workers are listed."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", host)[:30]
+
+
+_MACHINE: Final = machine_name(socket.gethostname())
 STALLED_S: Final = 30
 """A worker that said nothing for so many seconds, by the server's clock, has no orders any more."""
 _WORKERS: Final[LiteralString] = (
@@ -338,6 +343,18 @@ def workers_of(dsn: str) -> list[WorkerSeen]:
     """
     with session_with(dsn) as session, refusals():
         return [WorkerSeen(*row) for row in session.execute(_WORKERS)]
+
+
+def clock_of(dsn: str) -> float:
+    """Return the time of the server, in seconds since the epoch, once its tables are known to be ours.
+
+    Raises:
+        UserError: the server cannot be asked, has no tables, or has those of another version.
+    """
+    with session_with(dsn) as session, refusals():
+        made_of(session)
+        found = session.execute("SELECT extract(epoch FROM clock_timestamp())::float").fetchone()
+        return found[0] if found is not None else 0.0
 
 
 # --- the schema ------------------------------------------------------------------------------------------------------

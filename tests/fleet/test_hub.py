@@ -56,6 +56,14 @@ def test_each_decision_is_kept_and_branch_and_claim_move_with_the_last(tmp_path:
     (told,) = one.redfirst("fleet", "runs")["runs"]
     assert (told["issue"], told["state"], told["lines"]) == ("GAL-1", None, len(kept))
     assert one.redfirst("fleet", "take", "run-GAL-2")["error"]["details"]["runs"] == [told["run"]]
+    assert checkpoints_left(one, "--older-than", "1h", "--apply") == ["kept"]
+    assert checkpoints_left(one, "--older-than", "0s", "--apply") == ["removed"]
+    assert [*one.refs()] == [BRANCH, "refs/heads/main"], "what is published stays"
+
+
+def checkpoints_left(machine: Machine, *argv: str) -> list[str]:
+    """Return what `gc` says of each checkpoint."""
+    return [one["status"] for one in machine.redfirst("gc", "--refs", *argv)["things"] if one["kind"] == "checkpoint"]
 
 
 @pytest.mark.broad(but_first=1)
@@ -149,6 +157,7 @@ def test_an_issue_that_a_run_of_another_machine_has_is_not_begun(tmp_path: Path)
     assert (refused["_code"], refused["reason"]) == (75, "claimed_elsewhere"), refused
     assert told["run"] in refused["note"]
     assert two.project.git("for-each-ref", "refs/redfirst/claims") == ""
+    assert checkpoints_left(two, "--older-than", "0s", "--apply") == ["removed"], "that of the run that was refused"
     done = one.redfirst("approve", RUN, cwd=one.worktree)
     assert done.get("outcome") == "completed", done
     published_once(one)

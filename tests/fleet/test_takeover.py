@@ -134,3 +134,25 @@ def test_an_issue_that_landed_at_the_hub_alone_is_begun(tmp_path: Path) -> None:
     one.redfirst("queue", "add", "GAL-2")
     (order,) = works(two)
     assert order["outcome"] == "completed", order
+
+
+def test_doctor_says_what_keeps_a_machine_from_working_in_its_fleet(tmp_path: Path) -> None:
+    one, two = pair(tmp_path)
+
+    def checks(machine: Machine) -> dict[str, str]:
+        document = machine.redfirst("fleet", "doctor")
+        assert document["_code"] == (0 if document["ok"] else 2)
+        return {check["id"]: check["status"] for check in document["checks"]}
+
+    before = one.refs()
+    assert checks(one)["hub"] == "ok"
+    assert one.refs() == before, "nothing is left at the hub"
+    assert die_at(one.project, "after journal dispatch_finished", 3, "run", "GAL-1", "--worktree") == KILLED
+    one.project.git("commit", "--quiet", "--allow-empty", "-m", "docs: news")
+    assert checks(one) == {"hub": "ok", "base": "warn", "postgres": "ok", "workers": "warn", "runs": "warn"}
+    one.project.git("push", "--quiet", str(one.hub), "main")
+    assert (checks(one)["base"], checks(two)["base"]) == ("ok", "ok")
+    hook = one.hub / "hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho closed >&2; exit 1\n")
+    hook.chmod(0o755)
+    assert checks(two)["hub"] == "fail", "it can be read, and no run could be kept there"

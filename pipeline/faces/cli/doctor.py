@@ -108,15 +108,7 @@ def _access(each: AgentLine) -> list[str]:
 
 def checkup_text(document: DoctorDocument, *, agents: bool = False, width: int | None = None) -> str:
     """Return the same for a person; the advice stands below what it is about."""
-    told = _told_once(document.checks)
-    column = max(len(name) for name, _ in told)
-    hang = column + 10  # below the messages
-    lines = [f"redfirst {document.version}"]
-    for name, check in told:
-        status = paint(f"{check.status:4}", _COLOURS[check.status])
-        lines += wrapped(f"  {status}  {name:{column}}  {visible(check.message)}", width, hang=hang)
-        if check.advice:
-            lines += wrapped(f"{'':{hang}}-> {visible(check.advice)}", width)
+    lines = [f"redfirst {document.version}", *check_lines(_told_once(document.checks), width)]
     if document.agents:
         more = "" if agents else " (versions, the box, how each is configured: redfirst doctor --agents)"
         lines += [f"Agents that are installed here{more}:", *agent_text(document.agents, thorough=agents)]
@@ -126,6 +118,19 @@ def checkup_text(document: DoctorDocument, *, agents: bool = False, width: int |
         "block": "A run cannot be started before what failed is mended.",
     }
     return "\n".join([*lines, said[document.proceed]])
+
+
+def check_lines(told: Sequence[tuple[str, Check]], width: int | None) -> list[str]:
+    """Return checks with their names in lines, their advice below each."""
+    column = max(len(name) for name, _ in told)
+    hang = column + 10  # below the messages
+    lines: list[str] = []
+    for name, check in told:
+        status = paint(f"{check.status:4}", _COLOURS[check.status])
+        lines += wrapped(f"  {status}  {name:{column}}  {visible(check.message)}", width, hang=hang)
+        if check.advice:
+            lines += wrapped(f"{'':{hang}}-> {visible(check.advice)}", width)
+    return lines
 
 
 def _told_once(checks: Sequence[Check]) -> list[tuple[str, Check]]:

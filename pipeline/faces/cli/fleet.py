@@ -14,12 +14,13 @@ import typer
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AgentFlags, AsDocument, AsDocumentBesideProgress, ValueFlags
+from pipeline.faces.cli.doctor import check_lines
 from pipeline.faces.cli.text import columned, print_result, say, terminal_width, to_the_second
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:
-    from pipeline.app.fleet import FleetDocument, FleetInitDocument, FleetWorker
+    from pipeline.app.fleet import FleetDoctorDocument, FleetDocument, FleetInitDocument, FleetWorker
     from pipeline.app.fleet_runs import FleetRun, FleetRunsDocument, TakenDocument
 
 app = typer.Typer(
@@ -55,6 +56,30 @@ def status(as_document: AsDocument = False) -> None:
     from pipeline.app.fleet import fleet_status
 
     print_result(fleet_status(Repository.find(Path.cwd()), os.environ), status_text, as_document=as_document)
+
+
+@app.command()
+def doctor(as_document: AsDocument = False) -> None:
+    """Check whether this machine can work in its fleet, and what of the fleet a person should look at.
+
+    A ref is made at the hub and removed again, since a run has to push there. The exit code is 2 when a check fails.
+
+    Examples:
+      redfirst fleet doctor
+
+      redfirst fleet doctor --json
+    """
+    from pipeline.app.fleet import fleet_doctor
+
+    document = fleet_doctor(Repository.find(Path.cwd()), os.environ)
+    print_result(document, doctor_text, as_document=as_document)
+    if not document.ok:
+        raise typer.Exit(2)
+
+
+def doctor_text(document: FleetDoctorDocument) -> str:
+    """Return the checks, in lines."""
+    return "\n".join(check_lines([(one.id, one) for one in document.checks], terminal_width(sys.stdout)))
 
 
 def init_text(document: FleetInitDocument) -> str:

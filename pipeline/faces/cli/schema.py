@@ -120,6 +120,7 @@ _PLACES: Final = {
     "tdd": "pipeline.testing.verification.results:TddDocument",
     "land": "pipeline.app.land_choice:LandDocument",
     "fleet": "pipeline.app.fleet:FleetDocument",
+    "fleet-doctor": "pipeline.app.fleet:FleetDoctorDocument",
     "fleet-init": "pipeline.app.fleet:FleetInitDocument",
     "gc": "pipeline.app.gc:GcDocument",
     "recipe-result": "pipeline.app.run_result:RecipeDocument",
