@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pipeline.app.run_list import has_ended, line_at
+from pipeline.app.run_list import RunIndex, aged, has_ended, line_at
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, RefMove, UnreachableError
-from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, ORDER_REFS, RUN_FOLDER
-from pipeline.run.store import Claim, claim_ref
+from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, KEPT_REFS, ORDER_REFS
+from pipeline.run.runs_of_repository import RUNNING, Roster
+from pipeline.run.store import Claim, claim_ref, key_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -76,7 +77,7 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
     refs = refs_of_hub(repository, url, *patterns, brings=False)
     asked = {f"{ORDER_REFS}{order}" for order in orders}
     blobs = {ref: oid for ref, oid in refs.items() if ref.startswith(held) or ref in asked}
-    if missing := [ref for ref, oid in blobs.items() if repository.blob(oid) is None]:
+    if missing := [ref for ref, oid in blobs.items() if not _has(repository, oid)]:
         bring(repository, url, missing)
     claims: dict[str, HubClaim] = {}
     for ref, oid in blobs.items():
@@ -104,6 +105,42 @@ def read_claim(repository: Repository, oid: str) -> HubClaim | None:
     return HubClaim(run, str(said.get("state", "driving")), order, str(said.get("host", "")))
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """A run that is not here as it stands: its line as its last checkpoint has it, and the machine that wrote that."""
+
+    line: RunLine
+    host: str
+
+
+def runs_elsewhere(repository: Repository, url: str) -> Iterator[Elsewhere]:
+    """Yield the runs of other machines; each checkpoint of a run that has ended is read once.
+
+    Raises:
+        UserError: the hub is out of reach.
+    """
+    refs = refs_of_hub(repository, url, f"{claim_ref('')}*", f"{CHECKPOINT_REFS}*", brings=False)
+    pushed = {ref.removeprefix(KEPT_REFS): oid for ref, oid in repository.refs(KEPT_REFS).items()}
+    here = {key_of_run(run.folder) for run in Roster(repository).runs}
+    if missing := [ref for ref, oid in refs.items() if not _has(repository, oid)]:
+        bring(repository, url, missing)
+    claims = {claim.run: claim for oid in refs.values() if (claim := read_claim(repository, oid)) is not None}
+    index = RunIndex(repository.common_dir / "hub")
+    keys = {ref.removeprefix(CHECKPOINT_REFS): oid for ref, oid in refs.items() if ref.startswith(CHECKPOINT_REFS)}
+    for key, oid in keys.items():
+        if key in here and pushed.get(key, oid) == oid:
+            continue
+        line = index.line(key, [oid]) or line_at(repository, key, oid)
+        if line is None:
+            continue
+        index.add(key, [oid], line)
+        claim = claims.get(key)
+        live = claim is not None and claim.state == "driving"
+        status = RUNNING if live else "queued" if line.queued else line.status
+        yield Elsewhere(aged(replace(line, live=live, status=status), datetime.now(UTC)), claim.host if claim else "")
+    index.keep(keys)
+
+
 def line_of_claim(repository: Repository, url: str, claim: HubClaim) -> RunLine | None:
     """Return the line of a run as its last checkpoint has it; None where that cannot be read.
 
@@ -112,7 +149,7 @@ def line_of_claim(repository: Repository, url: str, claim: HubClaim) -> RunLine 
     """
     if claim.checkpoint is None:
         return None
-    if repository.resolve(f"{claim.checkpoint}:{RUN_FOLDER}") is None:
+    if not _has(repository, claim.checkpoint):
         bring(repository, url, [f"{CHECKPOINT_REFS}{claim.run}"])
     return line_at(repository, claim.run, claim.checkpoint)
 
@@ -173,7 +210,7 @@ def newer_base(repository: Repository, url: str, base: str, oid: str | None) -> 
     here = repository.resolve(ref)
     if oid is None or here == oid:
         return None
-    if repository.resolve(f"{oid}^{{tree}}") is None:
+    if not _has(repository, oid):
         bring(repository, url, [ref])
     if here is None:
         repository.set_ref(ref, oid, NO_OBJECT)
@@ -217,6 +254,10 @@ def probe_hub(repository: Repository, url: str) -> None:
         if refused:
             message = f"The hub {url} refuses what this machine pushes: {refused.get(ref, '')}"
             raise UserError(message, Reason.HUB_UNAVAILABLE)
+
+
+def _has(repository: Repository, oid: str) -> bool:
+    return repository.resolve(f"{oid}^{{object}}") is not None
 
 
 # --- reaching it -----------------------------------------------------------------------------------------------------

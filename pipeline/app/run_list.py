@@ -401,7 +401,8 @@ def line_at(repository: Repository, key: str, oid: str) -> RunLine | None:
         with scratch_folder("record") as place:
             for entry in repository.entries(oid, "run"):
                 path = place / worktree / ".workflow" / name / entry.path.removeprefix("run/")
-                content = repository.blob(entry.oid, ARTIFACT_LIMIT) if path.name in _KEPT else None
+                is_kept = path.name in _KEPT and ".." not in path.parts  # a stranger may have made that tree
+                content = repository.blob(entry.oid, ARTIFACT_LIMIT) if is_kept else None
                 if content is not None:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(content)

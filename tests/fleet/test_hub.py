@@ -8,9 +8,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from console.served import opened
 from crashes import KILLED, Bell, die_at, spawn
 from e2e.shapes import SUM_CODE, SUMS_HONEST
 from fleet.machines import RUN, fleet
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,7 +150,9 @@ def test_of_two_machines_that_take_a_run_one_goes_on(tmp_path: Path) -> None:
     published_once(two)
 
 
-def test_an_issue_that_a_run_of_another_machine_has_is_not_begun(tmp_path: Path) -> None:
+def test_an_issue_that_a_run_of_another_machine_has_is_not_begun_and_the_console_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, two = fleet(tmp_path)
     assert run(one, "--approve", "plan")["reason"] == "approval"
     (told,) = two.redfirst("fleet", "runs")["runs"]
@@ -156,6 +160,17 @@ def test_an_issue_that_a_run_of_another_machine_has_is_not_begun(tmp_path: Path)
     refused = run(two)
     assert (refused["_code"], refused["reason"]) == (75, "claimed_elsewhere"), refused
     assert told["run"] in refused["note"]
+    monkeypatch.setattr("pipeline.faces.console.elsewhere._PAUSE_S", 0.1)
+    for name, value in two.project.environment().items():
+        monkeypatch.setenv(name, value)
+    with opened(two.main) as browser:
+        page = browser.get("/").text
+        assert "Waits for you" in page
+        assert f"redfirst fleet take {told['run']}" in page
+        one.hub.rename(one.hub.with_name("away"))
+        wait_until(lambda: "out of reach" in browser.get("/").text, "the console says that what it shows is old")
+        assert f"redfirst fleet take {told['run']}" in browser.get("/").text
+        one.hub.with_name("away").rename(one.hub)
     assert two.project.git("for-each-ref", "refs/redfirst/claims") == ""
     assert checkpoints_left(two, "--older-than", "0s", "--apply") == ["removed"], "that of the run that was refused"
     done = one.redfirst("approve", RUN, cwd=one.worktree)

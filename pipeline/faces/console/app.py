@@ -39,6 +39,7 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with anyio.create_task_group() as group:
             group.start_soon(hub.poll)
+            group.start_soon(pages.others.look)
             if not read_only:
                 group.start_soon(pages.attend)
             yield

@@ -23,6 +23,7 @@ from pipeline.app.run_status import ShowDocument, log_document, show_run
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
+from pipeline.faces.console.elsewhere import OtherMachines
 from pipeline.faces.console.frame import Frame, wants_json
 from pipeline.faces.console.patches import files_of, tests_of
 from pipeline.faces.console.picture import TALL, WIDE, drawn, way_of
@@ -238,6 +239,11 @@ GATES: Final = ("plan", "split", "commit")
 class Pages(Frame):
     """The runs, their files, and the tracker, as they are."""
 
+    @cached_property
+    def others(self) -> OtherMachines:
+        """Return what is known of other machines."""
+        return OtherMachines(self.repository)
+
     async def named(self, request: Request) -> tuple[Path, dict[str, Any]]:
         """Return the folder of the run that a request names, and what every page of it shows."""
         roster, folder = await self.read(self.folder_of, str(request.path_params["key"]))
@@ -276,8 +282,14 @@ class Pages(Frame):
             return JSONResponse(as_json(document))
         groups: dict[str, list[tuple[str, Any]]] = {"waits": [], "works": [], "rests": [], "over": []}
         addresses = await self.read(self.addresses)
+        elsewhere, hub_says = await self.others.runs()
+        gone_on = {f"{one.line.worktree}/{one.line.name}" for one in elsewhere}
         for line in document.runs:
-            groups[group_of(line)].append((addresses.get((line.worktree, line.name), ""), line))
+            if not gone_on or key_of_run(Path(line.worktree) / WORKFLOW / line.name) not in gone_on:
+                groups[group_of(line)].append((addresses.get((line.worktree, line.name), ""), line))
+        hosts = {(one.line.worktree, one.line.name): one.host or "another machine" for one in elsewhere}
+        for one in elsewhere:
+            groups[group_of(one.line)].append(("", one.line))
         everything = "all" in request.query_params
         cut = len(groups["over"]) - _SHOWN_AT_FIRST
         if not everything and cut > 0:
@@ -285,7 +297,10 @@ class Pages(Frame):
         shown = [(line.worktree, line.name) for lines in groups.values() for _, line in lines]
         titles = await self.read(lambda: {one: title_of(Path(one[0]) / WORKFLOW / one[1]) for one in shown})
         cut = 0 if everything else max(cut, 0)
-        return self.page(request, "runs.html", groups=groups, runs=document.runs, titles=titles, cut=cut)
+        runs = [*document.runs, *elsewhere]
+        return self.page(
+            request, "runs.html", groups=groups, runs=runs, titles=titles, cut=cut, hosts=hosts, hub_says=hub_says
+        )
 
     def addresses(self) -> dict[tuple[str, str], str]:
         """Return the address of each run, by its worktree and name."""
