@@ -24,6 +24,7 @@ from pipeline.queue.fleet_slots import FleetSlots
 from pipeline.queue.lines import OrderEnded, RunWords
 from pipeline.queue.orders import Wanted, fleet_for, log_of
 from pipeline.queue.pick import Candidate, Room, pick
+from pipeline.queue.postgres import spent_in_fleet
 from pipeline.queue.rows import NotNowError
 from pipeline.queue.slots import JOBS, LocalSlots
 from pipeline.queue.worker import Worker
@@ -105,7 +106,8 @@ class RepositoryWork:
     ) -> None:
         self.repository = repository
         self.environ = environ
-        fleet, here = fleet_for(repository, environ), LocalSlots(state_folder(environ) / "slots")
+        self._fleet = fleet = fleet_for(repository, environ)
+        here = LocalSlots(state_folder(environ) / "slots")
         self.shared: Slots = FleetSlots(here, fleet.postgres, fleet.name) if fleet.postgres else here
         self._hub = fleet.hub if fleet.postgres else None
         self._here = f"repo-{fleet.name if fleet.postgres else repository_name(repository)}"
@@ -425,7 +427,10 @@ class RepositoryWork:
             if free < work.min_free_mb:
                 return f"the disk of {place} has {free} MiB left (limits.work.min_free_mb is {work.min_free_mb})"
         if work.cost_usd_day is not None:
-            taken = spent_today(self.repository, self._clock())
+            now = self._clock()
+            spent = spent_today(self.repository, now)
+            dsn, day = self._fleet.postgres, stamp(now)[:10]
+            taken = spent_in_fleet(dsn, self._fleet.name, day, spent) if dsn is not None else sum(spent.values())
             if taken >= work.cost_usd_day:
                 return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
         return ""
@@ -511,10 +516,10 @@ def planned_paths(folder: Path) -> frozenset[str]:
         return frozenset()
 
 
-def spent_today(repository: Repository, now: datetime) -> float:
-    """Return what the models of all runs are known to have cost since midnight (UTC), in USD."""
+def spent_today(repository: Repository, now: datetime) -> dict[str, float]:
+    """Return what models are known to have cost since midnight (UTC), in USD by run that cost any."""
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    since, total = stamp(midnight), 0.0
+    since, found = stamp(midnight), dict[str, float]()
     for run in Roster(repository).runs:
         try:
             if (run.folder / JOURNAL).stat().st_mtime < midnight.timestamp():
@@ -523,8 +528,9 @@ def spent_today(repository: Repository, now: datetime) -> float:
         except (UserError, OSError):  # `runs` says what is wrong with it
             continue
         ended = (line.data for line in lines if line.at >= since and isinstance(line.data, DispatchFinished))
-        total += sum(one.usage.cost_usd or 0 for one in ended)
-    return total
+        if cost := sum(one.usage.cost_usd or 0 for one in ended):
+            found[key_of_run(run.folder)] = cost
+    return found
 
 
 _ASKS: Final = frozenset({Reason.APPROVAL, Reason.INPUT})

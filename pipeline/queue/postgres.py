@@ -19,7 +19,7 @@ from pipeline.outcomes import Reason
 from pipeline.queue.rows import Found, NotNowError, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable
+    from collections.abc import Collection, Generator, Iterable, Mapping
 
     from psycopg import Connection, Error
 
@@ -51,6 +51,10 @@ _TABLES: Final[dict[LiteralString, tuple[LiteralString, ...]]] = {
         *("repository text NOT NULL", "seq bigint NOT NULL", "at text NOT NULL", "kind text NOT NULL"),
         *("name text NOT NULL", "data text NOT NULL", "PRIMARY KEY (repository, seq)"),
         "FOREIGN KEY (repository, name) REFERENCES redfirst_orders",
+    ),
+    "redfirst_spent": (
+        *("repository text NOT NULL", "day text NOT NULL", "run text NOT NULL", "usd float NOT NULL"),
+        "PRIMARY KEY (repository, day, run)",
     ),
 }
 ADVISORY: Final[LiteralString] = (
@@ -291,7 +295,7 @@ def _as_user_error(error: Error) -> UserError:
     code, said = error.sqlstate or "", " ".join(str(error).split())
     if code == "42P01":
         return UserError(
-            "The database of the fleet has no tables of redfirst yet. Make them once:",
+            "The database of the fleet lacks tables of redfirst. Make them once:",
             Reason.CONFIG,
             actions=("redfirst fleet init",),
         )
@@ -343,6 +347,33 @@ def workers_of(dsn: str) -> list[WorkerSeen]:
     """
     with session_with(dsn) as session, refusals():
         return [WorkerSeen(*row) for row in session.execute(_WORKERS)]
+
+
+_FORGET: Final = (
+    "DELETE FROM redfirst_spent WHERE repository = %s AND "
+    "day < to_char(clock_timestamp() AT TIME ZONE 'UTC' - interval '2 days', 'YYYY-MM-DD')"
+)
+
+
+def spent_in_fleet(dsn: str, repository: str, day: str, runs: Mapping[str, float]) -> float:
+    """Add what models cost here today, in USD by run, and return what they cost on all machines.
+
+    Of a run that several machines have had, the copy that came furthest says the most, and counts.
+
+    Raises:
+        UserError: the server cannot be asked.
+    """
+    add = (
+        "INSERT INTO redfirst_spent SELECT %s, %s, * FROM unnest(%s::text[], %s::float[]) "
+        "ON CONFLICT (repository, day, run) DO UPDATE SET usd = greatest(redfirst_spent.usd, excluded.usd)"
+    )
+    query = "SELECT coalesce(sum(usd), 0)::float FROM redfirst_spent WHERE repository = %s AND day = %s"
+    with session_with(dsn) as session, refusals(), session.transaction():
+        session.execute(_FORGET, (repository,))  # by the server's clock: a machine may be days ahead
+        if runs:
+            session.execute(add, (repository, day, list(runs), list(runs.values())))
+        found = session.execute(query, (repository, day)).fetchone()
+        return found[0] if found is not None else 0.0
 
 
 def clock_of(dsn: str) -> float:

@@ -102,11 +102,12 @@ def test_init_and_status_say_what_there_is(tmp_path: Path) -> None:
     refused = queued.redfirst("queue", "add", "GAL-1")
     assert refused["error"]["safe_next_actions"] == ["redfirst fleet init"]
     said = queued.project.redfirst("fleet", "init").stdout
-    assert [line.split()[-1] for line in said.splitlines()[:4]] == [
+    assert [line.split()[-1] for line in said.splitlines()[:5]] == [
         "redfirst_schema",
         "redfirst_repositories",
         "redfirst_orders",
         "redfirst_lines",
+        "redfirst_spent",
     ]
     again = queued.redfirst("fleet", "init")
     assert (again["ok"], again["made"]) == (True, [])

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from waiting import wait_until
 from pipeline.errors import UserError
 from pipeline.queue.lines import OrderHeld
 from pipeline.queue.orders import OrderLog, Wanted
-from pipeline.queue.postgres import PostgresRows, make_schema, session_with, workers_of
+from pipeline.queue.postgres import PostgresRows, make_schema, session_with, spent_in_fleet, workers_of
 from pipeline.queue.rows import NotNowError
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def guarded() -> str:
         ("host=127.0.0.1 port=1 user=postgres", "does not answer .*refused", "redfirst config get fleet"),
         ("no dsn", "Mend fleet.postgres", "redfirst config get fleet"),
         ("{server} dbname=nothing", 'database "nothing" does not exist', "redfirst config get fleet"),
-        ("{server} dbname=template1", "has no tables of redfirst yet", "redfirst fleet init"),
+        ("{server} dbname=template1", "lacks tables of redfirst", "redfirst fleet init"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do(dsn: str, said: str, action: str) -> None:
@@ -209,7 +210,7 @@ def test_a_wrong_password_is_said_and_not_repeated(guarded: str, monkeypatch: py
 
 def test_init_makes_what_is_missing_once_and_refuses_another_version() -> None:
     dsn = new_database("fresh")
-    assert len(make_schema(dsn)) == 4
+    assert len(make_schema(dsn)) == 5
     assert make_schema(dsn) == ()
     with session_with(dsn) as session:
         session.execute("UPDATE redfirst_schema SET version = 9")
@@ -262,3 +263,13 @@ def test_orders_of_a_worker_that_is_frozen_are_free_after_half_a_minute(place: P
         wait_until(free)
         (seen,) = [one for one in workers_of(database()) if one.pid == there.pid]
         assert (seen.silent_s or 0) > 30
+
+
+def test_what_models_cost_today_counts_of_all_machines_and_once_for_each_run(tmp_path: Path) -> None:
+    name, day = str(tmp_path), datetime.now(UTC).strftime("%Y-%m-%d")
+    assert spent_in_fleet(database(), name, day, {}) == 0
+    assert spent_in_fleet(database(), name, day, {"a/run-1": 1.5, "a/run-2": 1.0}) == 2.5
+    assert spent_in_fleet(database(), name, day, {"a/run-1": 2.0, "b/run-3": 0.25}) == 3.25, "it went on elsewhere"
+    assert spent_in_fleet(database(), name, day, {"a/run-1": 1.5}) == 3.25, "what is behind says less"
+    assert spent_in_fleet(database(), name, "2026-01-01", {"a/run-1": 9.0}) == 9
+    assert spent_in_fleet(database(), name, day, {}) == 3.25
