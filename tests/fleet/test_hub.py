@@ -45,19 +45,35 @@ def published_once(machine: Machine) -> None:
     assert len(moves) == 1, moves
 
 
+def kept_whole(machine: Machine, name: str) -> None:
+    """Check that the hub has each decision of a run that ended at this machine."""
+    (checkpoint,) = [oid for ref, oid in machine.refs().items() if "/checkpoints/" in ref and ref.endswith(name)]
+    kept = machine.project.git("show", f"{checkpoint}:run/journal.jsonl").splitlines()
+    assert kept == (machine.worktree / ".workflow" / RUN / "journal.jsonl").read_text().splitlines()
+    count = int(machine.project.git("rev-list", "--count", f"main..{checkpoint}"))
+    assert count > sum('"decision"' in line for line in kept), "one for each decision, and more"
+    (told,) = [each for each in machine.redfirst("fleet", "runs")["runs"] if each["run"].endswith(name)]
+    assert (told["issue"], told["state"], told["lines"]) == ("GAL-1", None, len(kept))
+    assert told["run"] in machine.redfirst("fleet", "take", "run-GAL-2")["error"]["details"]["runs"]
+
+
+def given_up(machine: Machine) -> None:
+    """Check that a machine that lost its run to another one publishes nothing of it, and can give it up."""
+    late = machine.redfirst("resume", RUN, cwd=machine.worktree)
+    assert (late["_code"], late["error"]["kind"]) == (75, "superseded"), late
+    assert machine.project.git("rev-parse", BRANCH) == machine.project.git("rev-parse", "main")
+    ended = machine.redfirst("abandon", RUN, cwd=machine.worktree)
+    assert ended["outcome"] == "cancelled", ended
+    assert machine.project.git("for-each-ref", "refs/redfirst/claims") == ""
+
+
+@pytest.mark.broad
 def test_each_decision_is_kept_and_branch_and_claim_move_with_the_last(tmp_path: Path) -> None:
     one, _ = fleet(tmp_path)
     done = run(one)
     assert done.get("outcome") == "completed", done
     published_once(one)
-    (checkpoint,) = [oid for ref, oid in one.refs().items() if "/checkpoints/" in ref]
-    kept = one.project.git("show", f"{checkpoint}:run/journal.jsonl").splitlines()
-    assert kept == (one.worktree / ".workflow" / RUN / "journal.jsonl").read_text().splitlines()
-    count = int(one.project.git("rev-list", "--count", f"main..{checkpoint}"))
-    assert count > sum('"decision"' in line for line in kept), "one for each decision, and more"
-    (told,) = one.redfirst("fleet", "runs")["runs"]
-    assert (told["issue"], told["state"], told["lines"]) == ("GAL-1", None, len(kept))
-    assert one.redfirst("fleet", "take", "run-GAL-2")["error"]["details"]["runs"] == [told["run"]]
+    kept_whole(one, RUN)
     assert checkpoints_left(one, "--older-than", "1h", "--apply") == ["kept"]
     assert checkpoints_left(one, "--older-than", "0s", "--apply") == ["removed"]
     assert [*one.refs()] == [BRANCH, "refs/heads/main"], "what is published stays"
@@ -68,7 +84,7 @@ def checkpoints_left(machine: Machine, *argv: str) -> list[str]:
     return [one["status"] for one in machine.redfirst("gc", "--refs", *argv)["things"] if one["kind"] == "checkpoint"]
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("instant", ["after git push", "after journal dispatch_finished", "before git push"])
 def test_33_a_run_whose_machine_is_gone_goes_on_elsewhere_to_the_same_code(tmp_path: Path, instant: str) -> None:
     one, two = fleet(tmp_path)
@@ -78,12 +94,7 @@ def test_33_a_run_whose_machine_is_gone_goes_on_elsewhere_to_the_same_code(tmp_p
     published_once(two)
     kinds = [line["kind"] for line in two.journal()]
     assert kinds.count("run_resumed") == 1
-    late = one.redfirst("resume", RUN, cwd=one.worktree)
-    assert (late["_code"], late["error"]["kind"]) == (75, "superseded"), late
-    assert one.project.git("rev-parse", BRANCH) == one.project.git("rev-parse", "main"), "nothing of it was published"
-    given_up = one.redfirst("abandon", RUN, cwd=one.worktree)
-    assert given_up["outcome"] == "cancelled", given_up
-    assert one.project.git("for-each-ref", "refs/redfirst/claims") == ""
+    given_up(one)
     published_once(two)
 
 
@@ -126,8 +137,9 @@ def test_34_a_driver_that_was_frozen_publishes_nothing(tmp_path: Path) -> None:
         (tmp_path / "go").touch()
     assert driver.returncode == 75, said
     assert '"superseded"' in out
+    assert [line["kind"] for line in two.journal()].count("run_resumed") == 1
+    given_up(one)
     published_once(two)
-    assert one.project.git("rev-parse", BRANCH) == one.project.git("rev-parse", "main")
 
 
 @pytest.mark.broad
@@ -150,16 +162,18 @@ def test_of_two_machines_that_take_a_run_one_goes_on(tmp_path: Path) -> None:
     published_once(two)
 
 
-def test_an_issue_that_a_run_of_another_machine_has_is_not_begun_and_the_console_shows_it(
+def test_a_run_of_another_machine_is_not_begun_again_and_an_answer_elsewhere_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = fleet(tmp_path)
+    one, two, three = fleet(tmp_path, [SUMS_HONEST] * 3)
     assert run(one, "--approve", "plan")["reason"] == "approval"
     (told,) = two.redfirst("fleet", "runs")["runs"]
     assert (told["state"], told["here"]) == ("parked", None)
-    refused = run(two)
+    refused = run(three)
     assert (refused["_code"], refused["reason"]) == (75, "claimed_elsewhere"), refused
     assert told["run"] in refused["note"]
+    assert three.project.git("for-each-ref", "refs/redfirst/claims") == ""
+    assert checkpoints_left(three, "--older-than", "0s", "--apply") == ["removed"], "that of the run that was refused"
     monkeypatch.setattr("pipeline.faces.console.elsewhere._PAUSE_S", 0.1)
     for name, value in two.project.environment().items():
         monkeypatch.setenv(name, value)
@@ -171,24 +185,15 @@ def test_an_issue_that_a_run_of_another_machine_has_is_not_begun_and_the_console
         wait_until(lambda: "out of reach" in browser.get("/").text, "the console says that what it shows is old")
         assert f"redfirst fleet take {told['run']}" in browser.get("/").text
         one.hub.with_name("away").rename(one.hub)
-    assert two.project.git("for-each-ref", "refs/redfirst/claims") == ""
-    assert checkpoints_left(two, "--older-than", "0s", "--apply") == ["removed"], "that of the run that was refused"
-    done = one.redfirst("approve", RUN, cwd=one.worktree)
-    assert done.get("outcome") == "completed", done
-    published_once(one)
-
-
-def test_an_answer_at_another_machine_counts_and_the_first_one_is_told(tmp_path: Path) -> None:
-    one, two = fleet(tmp_path)
-    assert run(one, "--approve", "plan")["reason"] == "approval"
-    assert two.redfirst("fleet", "take", RUN)["_code"] == 0
+    assert two.redfirst("fleet", "take", told["run"])["_code"] == 0
     done = two.redfirst("approve", RUN, cwd=two.worktree)
     assert done.get("outcome") == "completed", done
+    kept_whole(two, told["run"])
     assert one.project.git("for-each-ref", "refs/redfirst/claims") != ""
     late = one.redfirst("approve", RUN, cwd=one.worktree)
     assert (late["_code"], late["error"]["kind"]) == (75, "superseded")
     assert one.project.git("for-each-ref", "refs/redfirst/claims") == "", "no worker here goes on with it"
-    again = one.redfirst("fleet", "take", RUN)
+    again = one.redfirst("fleet", "take", told["run"])
     assert again["set_aside"] is not None, "what this machine wrote beside is kept"
     assert one.redfirst("show", RUN, cwd=one.worktree)["outcome"] == "completed"
     published_once(two)
@@ -257,7 +262,7 @@ def test_what_no_run_has_written_is_named_and_nothing_of_it_is_taken(tmp_path: P
 
 
 def test_without_a_hub_the_commands_say_how_one_is_named(tmp_path: Path) -> None:
-    one, _ = fleet(tmp_path)
+    (one,) = fleet(tmp_path, [[]])
     one.project.configure('sandbox = "none"\n')
     told = one.redfirst("fleet", "runs")["error"]
     assert told["safe_next_actions"] == ["redfirst config set --user fleet.hub URL"], told
@@ -280,7 +285,7 @@ def test_runs_of_a_repository_without_the_remote_are_kept_nowhere_else(tmp_path:
 
 
 def test_a_password_in_the_url_is_refused_and_not_repeated(tmp_path: Path) -> None:
-    one, _ = fleet(tmp_path)
+    (one,) = fleet(tmp_path, [[]])
     one.project.configure('[fleet]\nhub = "https://ada:geheim@example.org/hub.git"\n')
     told = one.redfirst("fleet", "runs")["error"]
     assert "a password does not belong here" in told["message"]
@@ -288,7 +293,7 @@ def test_a_password_in_the_url_is_refused_and_not_repeated(tmp_path: Path) -> No
 
 
 def test_doctor_says_whether_the_hub_answers(tmp_path: Path) -> None:
-    one, _ = fleet(tmp_path)
+    (one,) = fleet(tmp_path, [[]])
     checks = {check["id"]: check for check in one.redfirst("doctor")["checks"]}
     assert checks["hub"]["status"] == "ok"
     one.hub.rename(tmp_path / "away")

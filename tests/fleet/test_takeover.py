@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crashes import KILLED, Bell, die_at, spawn
+from crashes import KILLED, Bell, await_end_of, die_at, processes_of, spawn
 from fleet.machines import RUN, fleet
 from fleet.test_hub import frozen, published_once
 from postgres import database, needs_postgres
@@ -31,7 +31,9 @@ def test_33_a_machine_that_dies_loses_nothing_and_the_other_one_goes_on(tmp_path
     with spawn(one.project, "work", "--json") as worker:
         bell.wait(worker)
         assert two.redfirst("work", "--dry-run")["orders"] == [], "it is driven elsewhere"
+        there = processes_of(one.project)
         worker.kill()
+    await_end_of(there)
 
     def is_free() -> bool:
         found = two.redfirst("work", "--dry-run")["orders"]

@@ -19,6 +19,7 @@ from pipeline.queue.sqlite import DATABASE
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.broad(but_first=1)
 def test_orders_become_branches_each_in_a_worktree_of_its_own(tmp_path: Path, fleet: str) -> None:
     queued = make(tmp_path, 2, extra=fleet, GAL_2=["GAL-1"])
     queued.add()
@@ -85,6 +86,7 @@ def test_a_damaged_database_of_orders_is_made_anew_from_claims_and_runs(tmp_path
     assert len(queued.branches()) == 2
 
 
+@pytest.mark.broad(but_first=1)
 def test_check_18_nothing_begins_while_the_disk_is_low_and_it_is_said(tmp_path: Path, fleet: str) -> None:
     queued = make(tmp_path, 1, extra=fleet)
     queued.add()

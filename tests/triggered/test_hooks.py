@@ -18,6 +18,9 @@ from queued.sums_project import PLAIN, answers, issue, make
 from triggered.outside import HELPER, LABEL, SECRET, SHOP, Delivery, generic, github, outside
 
 from pipeline.app.deliver import deliver
+from pipeline.app.triggers import read_triggers
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:
@@ -131,11 +134,16 @@ def test_the_command_takes_headers_from_a_file_and_the_body_from_standard_input(
 )
 def test_a_trigger_that_is_not_whole_is_refused(project: Project, config: str, says: str) -> None:
     project.configure(config)
-    done = project.redfirst("trigger", "list")
-    assert (done.returncode, says in done.stderr, "whsec_c2VjcmV0" in done.stderr) == (2, True, False), done.stderr
+    with pytest.raises(UserError) as told:
+        read_triggers(Repository.find(project.root), project.environment())
+    said = str(told.value)
+    assert (told.value.reason, says in said, "whsec_c2VjcmV0" in said) == (Reason.CONFIG, True, False), said
 
 
 def test_a_value_of_ones_own_switches_a_trigger_of_the_repository_off(project: Project) -> None:
+    project.configure('[triggers.x]\non = "a"\n')
+    done = project.redfirst("trigger", "list")
+    assert (done.returncode, "triggers.x.source is missing" in done.stderr) == (2, True), done.stderr
     project.write({"redfirst.toml": SHOP})
     project.configure("[triggers.shop]\nenabled = false\n")
     project.commit()
