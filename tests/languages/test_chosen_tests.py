@@ -106,7 +106,7 @@ def test_arguments_for_the_tests_themselves_stay_behind_the_dashes() -> None:
 def test_any_end_of_an_id_runs_that_test_and_a_wrong_one_is_told_with_those_near_it(tmp_path: Path) -> None:
     tests = "import pytest\n\n@pytest.mark.parametrize('a', [1, 2])\ndef test_case(a): pass\n\ndef test_both(): pass\n"
     root = write(tmp_path / "view", {"a/tests/test_a.py": tests, "b/tests/test_b.py": tests.replace("case", "more")})
-    argv = [*direct.environment().command, "-q"]
+    argv = [*direct.environment().command, "--disable-plugin-autoload", "-p", "no:cacheprovider"]  # faster starts
     runners = [{**PYTEST, "folder": folder, "mark": f"{folder}/", "argv": argv} for folder in ("a", "b")]
 
     def run(*selectors: str, over: list[dict[str, Any]] = runners, folder: str = ".") -> tuple[int, str]:
@@ -114,7 +114,7 @@ def test_any_end_of_an_id_runs_that_test_and_a_wrong_one_is_told_with_those_near
         done = subprocess.run(argv, cwd=root / folder, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
-    one: dict[str, Any] = {"over": [{**PYTEST, "argv": argv}], "folder": "a"}
+    one: dict[str, Any] = {"over": [{**PYTEST, "argv": [*argv, "-q"]}], "folder": "a"}
     for selector, count, more in (
         ("test_a.py::test_case[2]", 1, {}),
         ("b/tests/test_b.py::test_more", 2, {}),
