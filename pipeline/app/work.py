@@ -315,9 +315,10 @@ class RepositoryWork:
     def _candidate(self, order: Order, known: _Known) -> Candidate:
         folder = self._folder(order, known)
         waits = self._config().limits.work.overlap is Overlap.WAIT
+        goes_on = folder is not None or known.there(order) is not None
         try:
             hindered = self._hindered(order, folder, known)
-            ready = None if hindered or folder is not None else self._place_in_list(order)
+            ready = None if hindered or goes_on else self._place_in_list(order)
             providers = frozenset(self._providers(order))
         except UserError as error:  # it is this order's alone: the others may begin
             hindered, ready, providers = error.message, None, frozenset[str]()
@@ -326,7 +327,7 @@ class RepositoryWork:
             what=order.what,
             number=order.number,
             priority=order.placed.priority,
-            goes_on=folder is not None,
+            goes_on=goes_on,
             ready=ready,
             hindered=hindered,
             providers=providers,
