@@ -162,9 +162,11 @@ def check_keys(document: Document) -> None:
 
 def _meant(key: str) -> str:
     """Return the known key most similar to *key*, else *key* itself."""
+    plain = key.strip().lower().replace("_", "-")
+    if plain in _KEYS:
+        return plain
     from difflib import get_close_matches  # noqa: PLC0415  (only where a key is misspelt)
 
-    plain = key.strip().lower().replace("_", "-")
     return next(iter(get_close_matches(plain, _KEYS, n=1, cutoff=_NEAR)), plain)
 
 

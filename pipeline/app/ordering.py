@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,17 +12,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.queue.lines import RunWords
 from pipeline.queue.orders import Wanted, log_of
 from pipeline.run.preconditions import base_branch
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import key_of_run, key_of_worktree
-from pipeline.run.tracker import named_in, read_committed
+from pipeline.run.tracker import committed_issue, in_tree, in_worktree
+from todo import TrackerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipeline.app.run_list import RunLine
-    from pipeline.queue.lines import RunWords
     from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
     from pipeline.repo import Repository
@@ -138,19 +141,27 @@ def order(
 
     refuse_recursion(environ)
     read_config(repository, repository.resolve("HEAD") or "", Flags.parse(words.values, words.agent), environ)
-    wanted = [_wanted(repository, name, words, priority=priority, held=held, via=via) for name in names]
+    wanted = list(_wanted(repository, names, Wanted(via=via, options=words, priority=priority, held=held)))
     with log_of(repository, environ).locked() as log:
         return [log.place(one)[0] for one in wanted]
 
 
-def _wanted(repository: Repository, name: str, words: RunWords, *, priority: int, held: bool, via: str) -> Wanted:
-    if name.rpartition("/")[2].startswith("run-"):
-        place = Roster(repository).find(name)
-        return Wanted(via=via, run=key_of_run(place.folder), priority=priority, held=held)
-    issue = named_in(repository.worktree, name)
-    base = base_branch(repository, issue, words.base)
-    commit = repository.resolve(base)
-    if commit is None:
-        raise UserError(f"The branch {base} has no commit yet. Commit the project first.", Reason.USAGE)
-    read_committed(repository, commit, issue, base)
-    return Wanted(via=via, issue=issue, options=words, priority=priority, held=held)
+def _wanted(repository: Repository, names: Iterable[str], each: Wanted) -> Iterator[Wanted]:
+    """Yield what is wanted by each name. The issues here, and those of the base, are read once for all of them."""
+    here, committed, base = in_worktree(repository.worktree), None, ""
+    for name in names:
+        if name.rpartition("/")[2].startswith("run-"):
+            yield replace(each, run=key_of_run(Roster(repository).find(name).folder), options=RunWords())
+            continue
+        issue = name
+        with suppress(TrackerError):  # what is here may not tell
+            issue = here.named(name)
+        if committed is None:
+            base = base_branch(repository, issue, each.options.base)
+            commit = repository.resolve(base)
+            if commit is None:
+                message = f"The branch {base} has no commit yet. Commit the project first."
+                raise UserError(message, Reason.USAGE)
+            committed = in_tree(repository, repository.tree_of(commit))
+        committed_issue(repository, committed, issue, base)
+        yield replace(each, issue=issue)

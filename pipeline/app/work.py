@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from pipeline.app.at_hub import line_of_claim, newer_base, view_hub
 from pipeline.app.attend import attend
@@ -65,6 +65,7 @@ _ATTENDS_S: Final = 60.0
 _MIB: Final = 1024 * 1024
 _WAITING: Final = frozenset({Outcome.PARKED, Outcome.PARTIAL})
 _ASKS_NOBODY: Final = frozenset({"builtin", "off", "human"})
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class _Known:
         claims: On issues, of runs that are here as they stand.
         worktrees: By their names; without those whose run has gone on at another machine.
         elsewhere: The claims of runs of other machines, by issue.
+        at_hub: These by their run, and by their order.
         let_go: The same of runs that hold no issue any more, by order.
         heads: The branches of the hub.
     """
@@ -82,13 +84,13 @@ class _Known:
     claims: Mapping[str, Claim]
     worktrees: Mapping[str, Path]
     elsewhere: Mapping[str, HubClaim]
+    at_hub: Mapping[str | None, HubClaim]
     let_go: Mapping[str, HubClaim]
     heads: Mapping[str, str]
 
     def there(self, order: Order) -> HubClaim | None:
         """Return the run of an order that is not here as it stands; None where there is none."""
-        fits = (one for one in self.elsewhere.values() if one.order == order.id or one.run == order.placed.run)
-        return next(fits, self.let_go.get(order.id))
+        return self.at_hub.get(order.id) or self.at_hub.get(order.placed.run or "") or self.let_go.get(order.id)
 
 
 class RepositoryWork:
@@ -118,6 +120,7 @@ class RepositoryWork:
         self._configs: dict[tuple[object, ...], Config] = {}
         self._read: dict[str | None, RunLine | None] = {}
         self._last: _Known | None = None
+        self._found: dict[object, object] = {}
 
     # --- what a worker asks ----------------------------------------------------------------------------------------
 
@@ -132,6 +135,7 @@ class RepositoryWork:
             UserError: orders, configuration, tracker or claims cannot be read.
         """
         log.read_on()
+        self._found.clear()
         self._last = known = self._known(log)
         if not only:
             self._attend()
@@ -253,6 +257,12 @@ class RepositoryWork:
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
+    def _once(self, what: object, find: Callable[[], _T]) -> _T:
+        """Return what one look finds out once for all orders: with a thousand of them each question counts."""
+        if what not in self._found:
+            self._found[what] = find()
+        return cast("_T", self._found[what])
+
     def _known(self, log: OrderLog | None = None) -> _Known:
         """Return what is known of claims and worktrees.
 
@@ -263,7 +273,7 @@ class RepositoryWork:
         worktrees = self.repository.worktrees()
         places = {key_of_worktree(one.path): one.path for one in worktrees if one.is_there}
         if self._hub is None:
-            return _Known(found, places, {}, {}, {})
+            return _Known(found, places, {}, {}, {}, {})
         begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
         try:
             hub = view_hub(self.repository, self._hub, begun)
@@ -282,7 +292,9 @@ class RepositoryWork:
         gone_on = {claim.run for claim in (*there.values(), *let_go.values())}
         found = {issue: claim for issue, claim in found.items() if claim.run not in gone_on}
         left = {run.partition("/")[0] for run in gone_on}
-        return _Known(found, {key: path for key, path in places.items() if key not in left}, there, let_go, hub.heads)
+        places = {key: path for key, path in places.items() if key not in left}
+        at_hub = {name: claim for claim in there.values() for name in (claim.order, claim.run)}
+        return _Known(found, places, there, at_hub, let_go, hub.heads)
 
     def _line_at_hub(self, claim: HubClaim | None) -> RunLine | None:
         """Return the line of a run at the hub; each checkpoint is read once.
@@ -364,12 +376,12 @@ class RepositoryWork:
     def _place_in_list(self, order: Order) -> int | None:
         issues = self._tracker(order)
         with as_user_errors(issues):
-            ids = [issue.id for issue in issues.ready()]
-        return ids.index(order.what) if order.what in ids else None
+            ready = self._once(issues, lambda: {issue.id: place for place, issue in enumerate(issues.ready())})
+        return ready.get(order.what)
 
     def _tracker(self, order: Order) -> Tracker:
         """Return the issues as the base has them: what has landed."""
-        tree = self.repository.tree_of(self._base(order))
+        tree = self._once(("base", order.placed.options.base), lambda: self.repository.tree_of(self._base(order)))
         if tree not in self._trackers:
             self._trackers[tree] = in_tree(self.repository, tree)
         return self._trackers[tree]
@@ -386,13 +398,12 @@ class RepositoryWork:
 
     def _providers(self, order: Order | None) -> set[str]:
         config = self._config(order)
-        agents = [agent for role in ISSUE_ROLES for agent in config.candidates(role)]
-        return {agent.service or agent.backend.value for agent in agents} - _ASKS_NOBODY
+        return self._once(("providers", id(config)), lambda: _providers_of(config))
 
     def _config(self, order: Order | None = None) -> Config:
         """Return the configuration as it counts for an order, else for the worker."""
         words = ((), ()) if order is None else (order.placed.options.values, order.placed.options.agent)
-        key = (self.repository.resolve("HEAD") or "", *words)
+        key = (self._once("HEAD", lambda: self.repository.resolve("HEAD") or ""), *words)
         if key not in self._configs:
             self._configs[key] = read_config(self.repository, key[0], Flags.parse(*words), self.environ).config
         return self._configs[key]
@@ -435,6 +446,11 @@ class RepositoryWork:
             if taken >= work.cost_usd_day:
                 return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
         return ""
+
+
+def _providers_of(config: Config) -> set[str]:
+    agents = [agent for role in ISSUE_ROLES for agent in config.candidates(role)]
+    return {agent.service or agent.backend.value for agent in agents} - _ASKS_NOBODY
 
 
 def _swept(run: str, line: RunLine) -> str:

@@ -86,19 +86,28 @@ def in_tree(repository: Repository, tree: str) -> Tracker:
 def read_committed(repository: Repository, commit: str, issue: str, where: str) -> tuple[Tracker, Issue]:
     """Return the tracker of a commit, and the issue as it is in it.
 
+    Raises:
+        UserError: there is no such issue, or there is one in the worktree that this commit does not have.
+    """
+    found = in_tree(repository, repository.tree_of(commit))
+    return found, committed_issue(repository, found, issue, where)
+
+
+def committed_issue(repository: Repository, found: Tracker, issue: str, where: str) -> Issue:
+    """Return an issue as it is in the tracker of a commit.
+
     Args:
         repository: Seen from the worktree that the user stands in.
-        commit: Where work would begin.
+        found: The tracker where work would begin.
         issue: The issue's id.
         where: The name of that commit, for the user.
 
     Raises:
         UserError: there is no such issue, or there is one in the worktree that this commit does not have.
     """
-    found = in_tree(repository, repository.tree_of(commit))
     with as_user_errors(found):
         try:
-            return found, found.read(issue)
+            return found.read(issue)
         except TrackerError as error:
             if error.kind is not ErrorKind.ISSUE_NOT_FOUND or not _lies_in(repository.worktree, issue):
                 raise
