@@ -119,7 +119,7 @@ class Worker:
                 except NotNowError as error:
                     self._is_away(error, once=once)
                 handles = [one.handle for one in self._drivers if not self._away or one.ended() is None]
-                rests = self._away or time.monotonic() < self._begins_at
+                rests = self._away or self._news or time.monotonic() < self._begins_at
                 if not handles and (self._signals or (once and not rests)):
                     return bool(self._signals)
                 if self._signals and self._says_stop:
@@ -202,10 +202,10 @@ class Worker:
         """Start the driver of an order, unless somebody else has, or took the last slot."""
         with self._log.locked() as log:
             order = log.orders[name]
-            if order.state not in {"queued", "started"} or order.is_driven:
-                return
-            slots = self._slots.take(self._work.slots(order), name)
+            is_free = order.state in {"queued", "started"} and not order.is_driven
+            slots = self._slots.take(self._work.slots(order), name) if is_free else None
             if slots is None:
+                self._news = True  # another worker was quicker: there may be something else to begin
                 return
             said = log.folder / "logs" / f"{name}-{order.starts + 1}.log"
             try:

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Final
 from kit import Project
 from queued import sums_project
 from queued.sums_project import PLAIN, Queued
-from waiting import wait_until
+from waiting import PATIENCE_S
 
 from pipeline.queue.lines import OrderEnded, OrderLeft, OrderStarted, RunWords
 from pipeline.queue.orders import Wanted, log_of
+from pipeline.queue.postgres import session_with
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import OrderLog
@@ -53,6 +54,7 @@ class Shop:
     machines: tuple[Queued, ...]
     hub: Path
     stand_in: Path
+    dsn: str
 
     @property
     def repository(self) -> Repository:
@@ -63,11 +65,14 @@ class Shop:
         """Return the orders, not read yet."""
         return log_of(self.repository, self.machines[0].project.environment())
 
-    def place(self, count: int) -> None:
-        """Place so many orders in one transaction; every second one asks another provider."""
+    def place(self, count: int, *, scripts: bool = False) -> None:
+        """Place so many orders in one transaction: every second one asks another provider, or each has its script."""
+        home = self.hub.parent / "home"
         with self.log().locked() as log:
             for number, issue in enumerate(self.machines[0].ids[:count]):
-                words = RunWords(values=(OTHER,) if number % 2 else ())
+                other = (OTHER,) if number % 2 else ()
+                said = (f"agents.script={home}/script-{number + 1}.json",) if scripts else other
+                words = RunWords(values=said)
                 log.place(Wanted(via="cli", issue=issue, options=words))
 
     @contextmanager
@@ -91,7 +96,22 @@ class Shop:
             for one in started:
                 one.wait(timeout=120)
 
-    def wait_for_all(self) -> list[OrderLine]:
+    @contextmanager
+    def server_statements(self) -> Generator[Callable[[], int]]:
+        """Yield what tells afterwards how many transactions the server has done meanwhile."""
+        before = self._transactions()
+        count: list[int] = []
+        yield lambda: count[0]
+        count.append(self._transactions() - before)
+
+    def _transactions(self) -> int:
+        query = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+        with session_with(self.dsn) as session:
+            found = session.execute(query).fetchone()
+            assert found is not None
+            return found[0]
+
+    def wait_for_all(self, patience_s: float = PATIENCE_S) -> list[OrderLine]:
         """Return all lines about orders, once each order is closed."""
         log = self.log()
         lines: list[OrderLine] = []
@@ -101,7 +121,10 @@ class Shop:
             lines.extend(log.read_on())
             return not any(one.is_open for one in log.orders.values()) and len(lines) == before
 
-        wait_until(closed, "an order stays open")
+        end = time.monotonic() + patience_s
+        while not closed():
+            assert time.monotonic() < end, "an order stays open"
+            time.sleep(0.2)
         return lines
 
 
@@ -118,9 +141,6 @@ def make(tmp_path: Path, dsn: str, count: int, machines: int, table: str, *, dri
     """
     origin, hub = sums_project.make(tmp_path, count), tmp_path / "hub.git"
     sums_project.share(origin.project, str(hub))
-    stand_in = tmp_path / "stand-in"
-    stand_in.mkdir()
-    (stand_in / "redfirst.py").write_text(_AT_ONCE % driver_s, encoding="utf-8")
     made: list[Queued] = []
     for number in range(1, machines + 1):
         home = tmp_path / f"machine-{number}"
@@ -133,7 +153,15 @@ def make(tmp_path: Path, dsn: str, count: int, machines: int, table: str, *, dri
         project.use_script([], f"{PLAIN}[limits.work]\n{table}\n{fleet}")
         made.append(Queued(project, count))
     assert made[0].redfirst("fleet", "init")["ok"]
-    return Shop(tuple(made), hub, stand_in)
+    return Shop(tuple(made), hub, stand_in(tmp_path, driver_s), dsn)
+
+
+def stand_in(tmp_path: Path, driver_s: float = 0) -> Path:
+    """Return a new folder from which a driver is a stand-in."""
+    folder = tmp_path / "stand-in"
+    folder.mkdir()
+    (folder / "redfirst.py").write_text(_AT_ONCE % driver_s, encoding="utf-8")
+    return folder
 
 
 def most_at_once(lines: Sequence[OrderLine], orders: set[str]) -> int:
@@ -146,9 +174,13 @@ def most_at_once(lines: Sequence[OrderLine], orders: set[str]) -> int:
     return most
 
 
-def starts(lines: Sequence[OrderLine]) -> Counter[str]:
-    """Return how many drivers each order had."""
-    return Counter(line.data.order for line in lines if isinstance(line.data, OrderStarted))
+def most_of_all(shop: Shop, lines: Sequence[OrderLine]) -> tuple[int, list[int]]:
+    """Return how many drivers there were at most, in all, and for each of the two providers."""
+    log = shop.log()
+    log.read_on()
+    orders = set(log.orders)
+    others = {one.id for one in log.orders.values() if OTHER in one.placed.options.values}
+    return most_at_once(lines, orders), [most_at_once(lines, each) for each in (orders - others, others)]
 
 
 def work(stand_in: str) -> None:
