@@ -17,6 +17,7 @@ command -v rustc >/dev/null || missing+=(rustc)
 command -v go >/dev/null || missing+=(golang-go)
 command -v strace >/dev/null || missing+=(strace)
 command -v chromium >/dev/null || missing+=(chromium)
+compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null || missing+=(faketime)
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
 [ "${#missing[@]}" -eq 0 ] && exit 0
 

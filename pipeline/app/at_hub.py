@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.app.run_list import RunIndex, aged, has_ended, line_at
+from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, RefMove, UnreachableError
@@ -36,6 +37,8 @@ class HubClaim:
         state: How that run stood then.
         order: The order that it came of.
         host: The machine that wrote it.
+        matrix: The hash of the routing matrix that the run began with.
+        redfirst: The version that it began with.
         checkpoint: The last checkpoint of the run, which is not fetched by this; None where there is none.
     """
 
@@ -43,6 +46,8 @@ class HubClaim:
     state: str
     order: str | None
     host: str
+    matrix: str | None
+    redfirst: str
     checkpoint: str | None = None
 
 
@@ -74,14 +79,15 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
     """
     held = claim_ref("")
     patterns = (f"{held}*", f"{CHECKPOINT_REFS}*", f"{ORDER_REFS}*", f"{HEADS}*")
-    refs = refs_of_hub(repository, url, *patterns, brings=False)
     asked = {f"{ORDER_REFS}{order}" for order in orders}
-    blobs = {ref: oid for ref, oid in refs.items() if ref.startswith(held) or ref in asked}
-    if missing := [ref for ref, oid in blobs.items() if not _has(repository, oid)]:
-        bring(repository, url, missing)
+
+    def is_claim(ref: str) -> bool:
+        return ref.startswith(held) or ref in asked
+
+    refs = _listed(repository, url, patterns, is_claim)
     claims: dict[str, HubClaim] = {}
-    for ref, oid in blobs.items():
-        claim = read_claim(repository, oid)
+    for ref, oid in refs.items():
+        claim = read_claim(repository, oid) if is_claim(ref) else None
         if claim is not None:
             claims[ref] = replace(claim, checkpoint=refs.get(f"{CHECKPOINT_REFS}{claim.run}"))
 
@@ -100,9 +106,9 @@ def read_claim(repository: Repository, oid: str) -> HubClaim | None:
         said: dict[str, object] = json.loads(content)
     except (ValueError, RecursionError):
         return None
-    order = said.get("order")
-    order = order if isinstance(order, str) else None
-    return HubClaim(run, str(said.get("state", "driving")), order, str(said.get("host", "")))
+    order, matrix = (text if isinstance(text := said.get(key), str) else None for key in ("order", "matrix"))
+    host, version = (visible(str(said.get(key, ""))) for key in ("host", "redfirst"))
+    return HubClaim(run, str(said.get("state", "driving")), order, host, matrix, version)
 
 
 @dataclass(frozen=True)
@@ -119,11 +125,9 @@ def runs_elsewhere(repository: Repository, url: str) -> Iterator[Elsewhere]:
     Raises:
         UserError: the hub is out of reach.
     """
-    refs = refs_of_hub(repository, url, f"{claim_ref('')}*", f"{CHECKPOINT_REFS}*", brings=False)
+    refs = _listed(repository, url, (f"{claim_ref('')}*", f"{CHECKPOINT_REFS}*"), lambda _: True)
     pushed = {ref.removeprefix(KEPT_REFS): oid for ref, oid in repository.refs(KEPT_REFS).items()}
     here = {key_of_run(run.folder) for run in Roster(repository).runs}
-    if missing := [ref for ref, oid in refs.items() if not _has(repository, oid)]:
-        bring(repository, url, missing)
     claims = {claim.run: claim for oid in refs.values() if (claim := read_claim(repository, oid)) is not None}
     index = RunIndex(repository.common_dir / "hub")
     keys = {ref.removeprefix(CHECKPOINT_REFS): oid for ref, oid in refs.items() if ref.startswith(CHECKPOINT_REFS)}
@@ -269,10 +273,23 @@ def refs_of_hub(repository: Repository, url: str, *patterns: str, brings: bool =
     Raises:
         UserError: it is out of reach.
     """
+    return _listed(repository, url, patterns, lambda _: brings)
+
+
+def _listed(repository: Repository, url: str, patterns: Sequence[str], brings: Callable[[str], bool]) -> dict[str, str]:
+    """Return refs of the hub; those that are to be brought are fetched, if what they point at is not here."""
     with _reaching(url):
         refs = repository.remote_refs(url, *patterns)
-    if refs and brings:
-        bring(repository, url, refs)
+    while missing := [ref for ref, oid in refs.items() if brings(ref) and not _has(repository, oid)]:
+        try:
+            bring(repository, url, missing)
+            break
+        except UserError:
+            before = refs
+            with _reaching(url):
+                refs = repository.remote_refs(url, *patterns)
+            if refs == before:  # else one of them went in between
+                raise
     return refs
 
 

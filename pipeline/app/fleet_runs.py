@@ -54,9 +54,9 @@ _PLAIN: Final = "100644"
 class FleetRun(BaseModel):
     """A run as its last checkpoint at the hub has it.
 
-    `run` is its worktree and name. `state` is what the claim on its issue says: `driving`, `parked`, or null where
-    nobody has a claim. `host` is the machine that wrote the last line, at `last_at`. `here` is its folder on this
-    machine, if there is one.
+    `run` is its worktree and name. `state` is what the claim on its issue says, null where nobody has one: `driving`,
+    `parked`, `stopped` or `queued`. `host` is the machine that wrote the last line, at `last_at`. `here` is its folder
+    on this machine, if there is one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

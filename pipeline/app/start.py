@@ -434,7 +434,7 @@ def _ended(run: Run) -> UserError:
 def _go_on(ctx: Context, loaded: Loaded, given: Flags) -> None:
     """Journal that this driver goes on, with the flags it was given, and what is different since the last one."""
     run = ctx.run
-    run.resume(sandbox=ctx.box_facts, flags=kept_flags(given, ctx.secrets))
+    run.resume(sandbox=ctx.box_facts, flags=kept_flags(given, ctx.secrets), program=_other_program(run.info))
     changed = change_of(run, loaded, ctx.secrets)
     if changed is not None:
         run.change_config(changed)
@@ -442,6 +442,14 @@ def _go_on(ctx: Context, loaded: Loaded, given: Flags) -> None:
     for line in (*(changed.changes if changed is not None else ()), *said, *_stale_file(ctx)):
         ctx.say(f"    {line}")
     _note_program(ctx)
+
+
+def _other_program(info: RunInfo) -> dict[str, str]:
+    """Return what of the program is not what the run began with."""
+    now = {"prompts": prompts_hash(), "matrix": matrix_hash()}
+    began = {"prompts": info.prompts_hash, "matrix": info.workflow_hash}
+    other = {what: found for what, found in now.items() if found != began[what]}
+    return {**other, "redfirst": VERSION} if other else {}
 
 
 def _stale_file(ctx: Context) -> tuple[str, ...]:
@@ -458,9 +466,8 @@ def _stale_file(ctx: Context) -> tuple[str, ...]:
 def _note_program(ctx: Context) -> None:
     """Say what of the program is not what the run began with; it goes on with what is installed now."""
     info = ctx.run.info
-    other = ["prompts"] if info.prompts_hash != prompts_hash() else []
-    other += ["rows of the routing matrix"] if info.workflow_hash != matrix_hash() else []
-    if other:
+    words = {"prompts": "prompts", "matrix": "rows of the routing matrix"}
+    if other := [words[what] for what in _other_program(info) if what in words]:
         ctx.say(
             f"    the run began with other {' and '.join(other)} (redfirst {info.redfirst_version}). It goes on with "
             f"those of redfirst {VERSION}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from pipeline.app.at_hub import line_of_claim, newer_base, view_hub
 from pipeline.app.attend import attend
-from pipeline.app.run_config import read_config, refuse_recursion
+from pipeline.app.run_config import matrix_hash, read_config, refuse_recursion
 from pipeline.app.run_list import has_ended, lines_of, list_runs
 from pipeline.app.schedules import order_what_is_due
 from pipeline.config.layers import Flags
@@ -79,6 +79,7 @@ class _Known:
         at_hub: These by their run, and by their order.
         let_go: The same of runs that hold no issue any more, by order.
         heads: The branches of the hub.
+        left: Runs that this machine had begun, and that hold no issue at the hub any more.
     """
 
     claims: Mapping[str, Claim]
@@ -87,6 +88,7 @@ class _Known:
     at_hub: Mapping[str | None, HubClaim]
     let_go: Mapping[str, HubClaim]
     heads: Mapping[str, str]
+    left: Collection[str]
 
     def there(self, order: Order) -> HubClaim | None:
         """Return the run of an order that is not here as it stands; None where there is none."""
@@ -206,7 +208,7 @@ class RepositoryWork:
         covered = self._covered(log, known)
         for folder in (*(claim.folder for claim in known.claims.values()), *self._answered(known)):
             line, run = _line(folder) if str(folder) not in covered else None, key_of_run(folder)
-            if line is None or line.live or line.problem is not None:
+            if line is None or line.live or line.problem is not None or run in known.left:
                 continue
             limit = limit_of(line)
             if line.outcome is not None and limit is None:
@@ -273,7 +275,7 @@ class RepositoryWork:
         worktrees = self.repository.worktrees()
         places = {key_of_worktree(one.path): one.path for one in worktrees if one.is_there}
         if self._hub is None:
-            return _Known(found, places, {}, {}, {}, {})
+            return _Known(found, places, {}, {}, {}, {}, ())
         begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
         try:
             hub = view_hub(self.repository, self._hub, begun)
@@ -294,7 +296,8 @@ class RepositoryWork:
         left = {run.partition("/")[0] for run in gone_on}
         places = {key: path for key, path in places.items() if key not in left}
         at_hub = {name: claim for claim in there.values() for name in (claim.order, claim.run)}
-        return _Known(found, places, there, at_hub, let_go, hub.heads)
+        over = pushed.keys() - {claim.run for claim in hub.claims.values()}
+        return _Known(found, places, there, at_hub, let_go, hub.heads, over)
 
     def _line_at_hub(self, claim: HubClaim | None) -> RunLine | None:
         """Return the line of a run at the hub; each checkpoint is read once.
@@ -357,7 +360,15 @@ class RepositoryWork:
         if folder is not None:
             line = _line(folder)
             return "another process drives its run" if line.live else line.problem or ""
-        if known.there(order) is not None:
+        there = known.there(order)
+        if there is not None and there.matrix not in {None, matrix_hash()}:
+            return (
+                f"{there.run} began with another routing matrix, of redfirst {there.redfirst}. It waits for a worker "
+                f"that has this, or for you: redfirst fleet take {there.run} --resume"
+            )
+        if there is not None and there.state == "driving" and order.left == "superseded":
+            return f"{there.host} goes on with {there.run}. If it does not: redfirst fleet take {there.run} --resume"
+        if there is not None:
             return ""
         if order.placed.run is not None:
             return f"the worktree of {order.placed.run} is gone"

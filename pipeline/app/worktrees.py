@@ -18,6 +18,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import OrderWorktree
 from pipeline.queue.orders import fleet_for, log_of
+from pipeline.queue.rows import NotNowError
 from pipeline.repo import GitError, Repository
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules, has_submodules
@@ -95,13 +96,16 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     read_config(repository, tip, options.flags, options.environ)  # what no run could begin with is said first
     # `git worktree add` is not safe in parallel: one at a time.
     with _locked(repository.common_dir) as lock:
-        left = _left(repository, options)
-        if left is not None:
-            return left, replace(options, base=base)
-        branch, folder = _free(repository, options.issue.lower(), slug)
-        if options.order is not None:  # said first: so the next driver of the order finds what this one may leave
-            with log_of(repository, options.environ).locked() as log:
-                log.add(OrderWorktree(order=options.order, folder=str(folder), branch=branch, tip=tip))
+        try:
+            left = _left(repository, options)
+            if left is not None:
+                return left, replace(options, base=base)
+            branch, folder = _free(repository, options.issue.lower(), slug)
+            if options.order is not None:  # said first: so the next driver of the order finds what this one may leave
+                with log_of(repository, options.environ).locked() as log:
+                    log.add(OrderWorktree(order=options.order, folder=str(folder), branch=branch, tip=tip))
+        except NotNowError as error:  # nothing is wrong with the order: its worker tries again
+            raise UserError(error.message, Reason.LOCKED, actions=error.actions) from error
         try:
             repository.add_worktree(folder, branch, tip, holds=(lock,))
         except GitError as error:

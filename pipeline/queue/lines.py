@@ -99,11 +99,14 @@ class OrderStarted(OrderFact):
 
 
 class OrderLeft(OrderFact):
-    """Its driver has ended, and it is still to be done: the worker was stopped, it died, a run had the issue."""
+    """Its driver has ended, and it is still to be done.
+
+    The worker was stopped, the driver died, a run had the issue, or another machine took the run over.
+    """
 
     KIND = "order_left"
 
-    why: Literal["stopped", "died", "busy"]
+    why: Literal["stopped", "died", "busy", "superseded"]
     note: str = ""
 
 

@@ -60,6 +60,7 @@ class Order:
         log: What its last driver said.
         starts: How many drivers it has had.
         deaths: How many of them died by themselves.
+        left: Why its last driver left it, as its line says; None where one is at work, or none was.
         outcome: How it ended, with `reason` and `note`.
         closed_at: When it ended or was dropped.
         is_held_elsewhere: Whether a worker that lives, of any machine, holds it; nothing but a server knows that.
@@ -76,6 +77,7 @@ class Order:
     log: str | None = None
     starts: int = 0
     deaths: int = 0
+    left: str | None = None
     outcome: str | None = None
     reason: str | None = None
     note: str = ""
@@ -109,10 +111,10 @@ class Order:
                 return replace(self, worktree=worktree)
             case lines.OrderStarted(pid=pid, start_time=start_time, boot_id=boot, log=log):
                 driver = ProcessId(pid, start_time, boot)
-                return replace(self, state="started", driver=driver, log=log, starts=self.starts + 1)
+                return replace(self, state="started", driver=driver, left=None, log=log, starts=self.starts + 1)
             case lines.OrderLeft(why=why, note=note):
                 deaths = self.deaths + (why == "died")
-                return replace(self, state="queued", driver=None, deaths=deaths, note=note)
+                return replace(self, state="queued", driver=None, deaths=deaths, left=why, note=note)
             case lines.OrderEnded(run=run, outcome=outcome, reason=reason, note=note):
                 ended = replace(self, state="ended", driver=None, closed_at=line.at)
                 return replace(ended, run=run or self.run, outcome=outcome, reason=reason, note=note)

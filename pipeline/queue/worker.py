@@ -241,7 +241,7 @@ class Worker:
         for driver in list(self._drivers):
             end = driver.ended()
             if end is not None:
-                if driver.order not in self._lost:
+                if driver.order not in self._lost and driver.slots.keep():  # a worker that was frozen has no say
                     self._write_end(driver.order, end)
                 self._lost.discard(driver.order)
                 self._drivers.remove(driver)
@@ -273,6 +273,8 @@ class Worker:
         if end.outcome is Outcome.REJECTED and end.reason in _BUSY:
             self._busy[name] = time.monotonic() + _BUSY_S
             return [lines.OrderLeft(order=name, why="busy", note=end.note)]
+        if end.reason is Reason.SUPERSEDED:
+            return [lines.OrderLeft(order=name, why="superseded", note=end.note)]
         self.failed += end.outcome not in _WELL
         run = self._work.run_at(end.run) if end.run else None
         self._ended |= {run} if run is not None else set()

@@ -23,7 +23,7 @@ import anyio.to_thread
 
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import duration
 from pipeline.repo import NO_OBJECT, Entry, RefMove, Signature, TreeChange, UnreachableError
 from pipeline.run.activity_file import NOW
@@ -56,6 +56,7 @@ _LARGEST: Final = 1024 * 1024
 """The size in bytes from which a file of the run folder that no driver needs stays on its machine."""
 _NEEDED: Final = frozenset({JOURNAL, "run.json", "result.json"})
 _HERE_ALONE: Final = frozenset({"lock", NOW})
+_STATES: Final = {None: "driving", Outcome.CANCELLED: "stopped"}
 _PAUSE_S: Final = 30.0
 _TRIES: Final = 5
 
@@ -158,9 +159,10 @@ class Hub:
             yield RefMove(order, there, seen.get(order, NO_OBJECT))
 
     def _claim(self, run: AnyRun) -> str:
-        state = "queued" if run.queued else "driving" if run.state.outcome is None else "parked"
+        state = "queued" if run.queued else _STATES.get(run.state.outcome, "parked")
         said = {"run": key_of_run(run.folder), "worktree": str(self.repository.worktree), "state": state}
         said |= {"host": socket.gethostname(), "order": order_of(self.repository)}
+        said |= {"matrix": run.info.workflow_hash, "redfirst": run.info.redfirst_version}
         return self.repository.write_blob(json.dumps(said, sort_keys=True).encode())
 
     def _holder(self, ref: str, claim: str) -> str:
@@ -181,10 +183,14 @@ class Hub:
             return self._seen
         names = [checkpoint_ref(run), *([] if run.info.issue is None else [claim_ref(run.info.issue)])]
         more = [_branch_ref(run), *filter(None, [order_ref(order_of(self.repository))])]
-        seen = await self._patiently(lambda: self.repository.remote_refs(self.url, *names, *more))
-        there = [name for name in names if name in seen]
-        if there:
-            await self._patiently(lambda: self.repository.fetch_from(self.url, there))
+
+        def look() -> dict[str, str]:  # both again where one fails: a claim may go in between
+            found = self.repository.remote_refs(self.url, *names, *more)
+            if there := [name for name in names if name in found]:
+                self.repository.fetch_from(self.url, there)
+            return found
+
+        seen = await self._patiently(look)
         if checkpoint_ref(run) in seen and not self._goes_on_from(run, seen[checkpoint_ref(run)]):
             raise superseded_error(run)
         self._seen = seen

@@ -125,6 +125,15 @@ def test_init_and_status_say_what_there_is(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_postgres
+def test_a_driver_that_begins_while_the_server_is_away_costs_no_order(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1, extra=f'[fleet]\nhub = "{tmp_path}/hub.git"\npostgres = "host={tmp_path} dbname=x"\n')
+    refused = queued.redfirst("run", "GAL-1", "--worktree", "--order=o-123456", "--base", "main")
+    assert (refused["_code"], refused["error"]["kind"]) == (75, "locked"), refused
+    assert "does not answer" in refused["error"]["message"]
+
+
+@pytest.mark.slow
+@needs_postgres
 def test_a_repository_names_no_fleet(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)
     queued.project.write({"redfirst.toml": f'[fleet]\n{HUB}postgres = "{server().dsn()}"\n'})

@@ -69,6 +69,8 @@ class RunResumed(JournalEvent):
     sandbox: dict[str, str] = {}
     flags: dict[str, dict[str, str]] = {}
     """The command line's settings, which hold from here on (`set`, `agent`)."""
+    program: dict[str, str] = {}
+    """What of the program is not what the run began with: hashes of `prompts` and `matrix`, and the version."""
     reopened: Reopened | None = None
 
 

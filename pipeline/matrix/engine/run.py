@@ -134,6 +134,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         *,
         sandbox: Mapping[str, str] | None = None,
         flags: Mapping[str, Mapping[str, str]] | None = None,
+        program: Mapping[str, str] | None = None,
         reopened: Reopened | None = None,
     ) -> None:
         """Resume after a park, a cancellation or a crash: a new epoch, the same step; *flags* override earlier ones.
@@ -145,6 +146,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         self.journal.epoch += 1
         more: dict[str, object] = {} if sandbox is None else {"sandbox": dict(sandbox)}
         more |= {"flags": flags} if flags else {}
+        more |= {"program": program} if program else {}
         more |= {"reopened": reopened.model_dump(mode="json", exclude_defaults=True)} if reopened is not None else {}
         self.fold(self.journal.append(RunResumed.model_validate({**said, **more})))
 

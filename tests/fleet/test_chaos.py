@@ -1,0 +1,216 @@
+"""Machines of a fleet that die, freeze and get lost, a server that crashes: nothing is lost or done twice."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fleet.chaos import ChaosFleet, Pace, needs_machines
+from postgres import needs_postgres
+from queued.sums_project import KNOWN
+from waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from postgres import Server
+
+pytestmark = [pytest.mark.slow, needs_postgres, needs_machines]
+ROOT = Path(__file__).parents[2]
+QUICK = Pace(stalled_s=4, looks_s=1, thinks_s=0.5)
+FAKETIME = next(iter(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
+
+
+@contextmanager
+def fleet_of(place: Path, server: Server, count: int, pace: Pace = QUICK, machines: int = 3) -> Generator[ChaosFleet]:
+    """Yield a fleet that is off; nothing of it is left afterwards."""
+    fleet = ChaosFleet(place, server, count, pace)
+    try:
+        fleet.make(machines)
+        yield fleet
+    finally:
+        fleet.end()
+
+
+def test_33_a_fleet_under_fire_loses_nothing_and_moves_each_branch_once(tmp_path: Path, own: Server) -> None:
+    with fleet_of(tmp_path, own, 3) as fleet:
+        fleet.under_fire(1, {"kill": 2, "freeze": 1, "restart": 1}, 200)
+        fleet.rest()
+        assert fleet.problems() == []
+
+
+@pytest.mark.broad
+def test_33_fifty_kills_fifty_freezes_and_ten_restarts(tmp_path: Path, own: Server) -> None:
+    with fleet_of(tmp_path, own, 100, Pace()) as fleet:
+        fleet.under_fire(33, {"kill": 40, "lost": 10, "driver": 10, "freeze": 50, "restart": 10}, 3600)
+        fleet.rest()
+        assert fleet.problems() == []
+        assert max(max(each) for each in fleet.takeovers().values() if each) < 45
+
+
+@pytest.mark.parametrize(
+    "away_s", [pytest.param(4, id="seconds"), pytest.param(300, id="minutes", marks=pytest.mark.broad)]
+)
+def test_35_a_hub_that_is_away_loses_nothing_and_nobody_takes_over(tmp_path: Path, own: Server, away_s: float) -> None:
+    with fleet_of(tmp_path, own, 2, machines=2) as fleet:
+        for number in (1, 2):
+            fleet.order(number)
+        for machine in fleet.machines:
+            machine.start()
+        wait_until(lambda: fleet.asked("GAL-1") > 0 and fleet.asked("GAL-2") > 0)
+        away = fleet.hub.with_name("away")
+        fleet.hub.rename(away)
+        wait_until(lambda: all("the hub is out of reach" in said for said in fleet.driver_logs()))
+        time.sleep(away_s)  # that it lasts is what is tested
+        assert [one.state for one in fleet.orders()] == ["started", "started"]
+        away.rename(fleet.hub)
+        fleet.until_done()
+        fleet.rest()
+        assert fleet.problems() == []
+        assert [one.starts for one in fleet.orders()] == [1, 1]
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="faketime is not installed: scripts/system-packages.sh")
+def test_36_a_machine_whose_clock_is_a_day_ahead_steals_nothing_and_loses_nothing(tmp_path: Path, own: Server) -> None:
+    with fleet_of(tmp_path, own, 2, machines=2) as fleet:
+        ahead, right = fleet.machines
+        ahead.env = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": "+1d"}
+        fleet.order(1)
+        right.start()
+        fleet.until(1, 2)
+        ahead.start()
+        fleet.order(2)  # and it finds the other one, which is driven by a machine that looks a day late
+        fleet.until(2, 2)
+        assert [one.starts for one in fleet.orders()] == [1, 1]
+        fleet.kill(right)
+        fleet.until_done()
+        fleet.rest()
+        assert fleet.problems() == []
+        assert len(fleet.orders()) == 2
+
+
+@pytest.mark.broad
+def test_33_a_run_comes_back_to_a_machine_that_had_it_before(tmp_path: Path, own: Server) -> None:
+    with fleet_of(tmp_path, own, 1, machines=2) as fleet:
+        fleet.order(1)
+        for asked, machine in ((2, fleet.machines[0]), (4, fleet.machines[1])):
+            machine.start()
+            fleet.until(1, asked)
+            fleet.kill(machine)
+        fleet.machines[0].start()
+        fleet.until_done()
+        fleet.rest()
+        assert fleet.problems() == []
+        assert fleet.orders()[0].starts == 3
+
+
+@pytest.mark.broad
+def test_33_what_a_machine_had_published_before_it_was_lost_is_not_done_again(tmp_path: Path, own: Server) -> None:
+    with fleet_of(tmp_path, own, 1, machines=2) as fleet:
+        fleet.order(1)
+        one, two = fleet.machines
+        one.start()
+        wait_until((fleet.hub / "refs/heads/gal-1-double-m1").exists)
+        fleet.lose(one)
+        assert fleet.orders()[0].is_open, "its worker was quicker"
+        two.start()
+        fleet.until_done()
+        two.stop()
+        assert fleet.problems() == []
+        assert fleet.asked("GAL-1") == 7
+
+
+@pytest.mark.broad
+def test_a_run_that_was_only_brought_here_goes_on_with_the_flags_of_its_order(tmp_path: Path, own: Server) -> None:
+    with fleet_of(tmp_path, own, 1, machines=2) as fleet:
+        fleet.order(1)
+        one, two = fleet.machines
+        one.start()
+        fleet.until(1, 2)
+        fleet.kill(one)
+        assert two.redfirst("fleet", "take", "run-GAL-1").returncode == 0
+        two.start()
+        fleet.until_done()
+        two.stop()
+        assert fleet.problems() == []
+
+
+@pytest.mark.broad
+def test_a_run_whose_worker_was_stopped_goes_on_at_another_machine(tmp_path: Path, own: Server) -> None:
+    with fleet_of(tmp_path, own, 1, machines=2) as fleet:
+        fleet.order(1)
+        one, two = fleet.machines
+        one.start()
+        fleet.until(1, 2)
+        one.stop()
+        two.start()
+        fleet.until_done()
+        two.stop()
+        assert fleet.problems() == []
+
+
+@pytest.mark.broad
+def test_33_a_worker_that_was_frozen_closes_no_order_that_another_one_has(tmp_path: Path, own: Server) -> None:
+    with fleet_of(tmp_path, own, 1, replace(QUICK, thinks_s=6), machines=2) as fleet:
+        fleet.order(1)
+        one, two = fleet.machines
+        one.start()
+        fleet.until(1, 1)
+        worker, (driver,) = one.worker(), one.drivers()
+        handle = os.pidfd_open(driver)
+        os.kill(worker, signal.SIGSTOP)
+        two.start()
+        wait_until(lambda: fleet.orders()[0].starts == 2)
+        assert select.select([handle], [], [], 60)[0], "a driver whose run goes on elsewhere stays"
+        os.close(handle)
+        os.kill(worker, signal.SIGCONT)
+        fleet.until_done()
+        fleet.rest()
+        assert fleet.problems() == []
+
+
+def other_version(place: Path, path: str, old: str, new: str) -> dict[str, str]:
+    """Return the environment of a redfirst with other words in one of its files."""
+    place.mkdir()
+    for name in ("pipeline", "todo", "agents", "commands"):
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "redfirst.py", place)
+    text = (place / path).read_text()
+    assert old in text
+    (place / path).write_text(text.replace(old, new))
+    return {"PYTHONPATH": f"{place}:{KNOWN}"}
+
+
+def test_37_a_run_of_another_matrix_waits_for_its_version_and_other_prompts_are_journalled(
+    tmp_path: Path, own: Server
+) -> None:
+    with fleet_of(tmp_path, own, 1) as fleet:
+        begins, waits, goes_on = fleet.machines
+        other = "L.HYGIENE: Bound(2,", "L.HYGIENE: Bound(3,"
+        begins.env = other_version(tmp_path / "other", "pipeline/matrix/routing/matrix.py", *other)
+        goes_on.env = other_version(tmp_path / "newer", "pipeline/matrix/routing/matrix.py", *other)
+        prompt = tmp_path / "newer/agents/check.md"
+        prompt.write_text(f"{prompt.read_text()}\nBe kind.\n")
+        fleet.order(1)
+        begins.start()
+        fleet.until(1, 2)
+        fleet.kill(begins)
+        wait_until(lambda: not fleet.orders()[0].is_held_elsewhere)
+        looked = waits.redfirst("work", "--once")
+        assert "another routing matrix" in looked.stdout + looked.stderr, (looked.stdout, looked.stderr)
+        (order,) = fleet.orders()
+        assert (order.is_open, order.starts, order.deaths) == (True, 1, 0)
+        goes_on.start()
+        fleet.until_done()
+        goes_on.stop()
+        assert fleet.problems() == []
+        (resumed,) = (line for line in fleet.journal("GAL-1") if line["kind"] == "run_resumed")
+        assert resumed["data"]["program"].keys() == {"redfirst", "prompts"}
