@@ -197,7 +197,7 @@ def pushed(folder: Path, kept: int, at_once: int, kind: str, count: int) -> floa
     tree.mkdir()
     for number in range(20):
         (tree / f"file-{number}.json").write_text(f"{number}\n" * 1000, encoding="utf-8")
-    git(folder, "init", "--quiet", "--bare", str(hub))
+    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(hub))
     git(tree, "init", "--quiet")
     git(tree, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "x")
     git(tree, "push", "--quiet", str(hub), "HEAD:refs/heads/main")
@@ -212,7 +212,7 @@ def pushed(folder: Path, kept: int, at_once: int, kind: str, count: int) -> floa
 
     def push(clone: Path) -> None:
         door, last, ref = repo.Repository.find(clone), repo.NO_OBJECT, f"refs/redfirst/checkpoints/{clone.name}/run"
-        who = repo.Signature("a", "a@b", "0 +0000")
+        who = repo.Signature("a", "a@b", "1700000000 +0000")
         for number in range(count // at_once):
             oids = door.write_files([("run/journal.jsonl", f"{clone.name} {number}\n".encode() * 2000)])
             changes = [repo.TreeChange(path, repo.Entry(path, "100644", oid)) for path, oid in oids.items()]

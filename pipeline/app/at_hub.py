@@ -84,7 +84,7 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
     def is_claim(ref: str) -> bool:
         return ref.startswith(held) or ref in asked
 
-    refs = _listed(repository, url, patterns, is_claim)
+    refs = _list_refs(repository, url, patterns, is_claim)
     claims: dict[str, HubClaim] = {}
     for ref, oid in refs.items():
         claim = read_claim(repository, oid) if is_claim(ref) else None
@@ -125,7 +125,7 @@ def runs_elsewhere(repository: Repository, url: str) -> Iterator[Elsewhere]:
     Raises:
         UserError: the hub is out of reach.
     """
-    refs = _listed(repository, url, (f"{claim_ref('')}*", f"{CHECKPOINT_REFS}*"), lambda _: True)
+    refs = _list_refs(repository, url, (f"{claim_ref('')}*", f"{CHECKPOINT_REFS}*"), lambda _: True)
     pushed = {ref.removeprefix(KEPT_REFS): oid for ref, oid in repository.refs(KEPT_REFS).items()}
     here = {key_of_run(run.folder) for run in Roster(repository).runs}
     claims = {claim.run: claim for oid in refs.values() if (claim := read_claim(repository, oid)) is not None}
@@ -273,10 +273,12 @@ def refs_of_hub(repository: Repository, url: str, *patterns: str, brings: bool =
     Raises:
         UserError: it is out of reach.
     """
-    return _listed(repository, url, patterns, lambda _: brings)
+    return _list_refs(repository, url, patterns, lambda _: brings)
 
 
-def _listed(repository: Repository, url: str, patterns: Sequence[str], brings: Callable[[str], bool]) -> dict[str, str]:
+def _list_refs(
+    repository: Repository, url: str, patterns: Sequence[str], brings: Callable[[str], bool]
+) -> dict[str, str]:
     """Return refs of the hub; those that are to be brought are fetched, if what they point at is not here."""
     with _reaching(url):
         refs = repository.remote_refs(url, *patterns)

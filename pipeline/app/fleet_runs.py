@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.app.at_hub import read_claim, refs_of_hub, view_hub
+from pipeline.app.gc import owner_of
 from pipeline.app.run_config import read_config
 from pipeline.app.worktrees import free_place
 from pipeline.config.layers import Flags
@@ -40,6 +41,7 @@ from pipeline.run.store import (
     is_key,
     keep_key,
     key_of_worktree,
+    order_of,
     take_claim,
     workflow_folder,
 )
@@ -210,9 +212,9 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
         )
     ref = f"{CHECKPOINT_REFS}{fits[0]}"
     kept = _read(repository, fits[0], refs_of_hub(repository, url, ref).get(ref, refs[ref]))
-    _refuse_other_run(repository, kept)
     claim = view_hub(repository, url).claims.get(kept.info.issue or "")
     order = claim.order if claim is not None and claim.run == kept.key else None
+    _refuse_other_run(repository, kept, order)
     places = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
     place = places.get(kept.key.partition("/")[0])
     if place is None:
@@ -239,9 +241,20 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
     )  # fmt: skip
 
 
-def _refuse_other_run(repository: Repository, kept: _Kept) -> None:
-    holder = None if kept.info.issue is None else claim_holder(repository, kept.info.issue)
-    if holder not in {None, kept.key}:
+def _refuse_other_run(repository: Repository, kept: _Kept, order: str | None) -> None:
+    """Refuse to take a run whose issue another one of this machine has.
+
+    One that was begun for the same order, and whose driver died before the hub heard of it, has to let go instead.
+    """
+    issue = kept.info.issue
+    holder = None if issue is None else claim_holder(repository, issue)
+    if issue is not None and holder not in {None, kept.key}:
+        key, _, name = str(holder).partition("/")
+        for one in repository.worktrees() if order is not None else ():
+            mine = one.is_there and key_of_worktree(one.path) == key and order_of(repository.at(one)) == order
+            if mine and not FileLease.is_held(one.path / WORKFLOW / name):
+                repository.delete_ref(claim_ref(issue))
+                return
         raise UserError(
             f"{holder} of this machine has {kept.info.issue}. Give that up first, or leave {kept.name} where it is.",
             Reason.CLAIMED_ELSEWHERE,
@@ -277,6 +290,7 @@ def _make_room(folder: Path, kept: _Kept) -> Path | None:
 def _new_worktree(repository: Repository, url: str, kept: _Kept, order: str | None) -> Repository:
     """Return a new worktree on the branch of the run, called as its worktree is everywhere."""
     ref = f"refs/heads/{kept.info.branch}"
+    _free_branch(repository, kept.info.branch)
     there = refs_of_hub(repository, url, ref).get(ref, kept.info.start_commit)
     here = repository.resolve(ref)
     if here not in {None, there}:
@@ -290,7 +304,7 @@ def _new_worktree(repository: Repository, url: str, kept: _Kept, order: str | No
     try:
         repository.add_worktree(folder, kept.info.branch, there if here is None else None)
     except GitError as error:
-        raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
+        raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.LOCKED) from error
     made = Repository.find(folder)
     keep_key(made.worktree, kept.key.partition("/")[0])
     bring_ignored(repository, folder)
@@ -299,6 +313,23 @@ def _new_worktree(repository: Repository, url: str, kept: _Kept, order: str | No
     said["folder"] = str(made.worktree.resolve())
     write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
     return made
+
+
+def _free_branch(repository: Repository, branch: str) -> None:
+    """Let a worktree go of a branch that redfirst made for a run, where no run of it ever came to anything.
+
+    A driver that died before its run had the issue leaves one, and the run of another machine has the same branch. The
+    files of that worktree stay, without a branch.
+    """
+    for one in repository.worktrees():
+        owner = owner_of(one) if one.is_there else None
+        there = repository.at(one)
+        if owner is None or there.branch() != branch:
+            continue
+        tip, folders = there.resolve("HEAD"), one.path.glob(f"{WORKFLOW}/run-*")
+        if tip is not None and tip == owner.get("tip") and not any(FileLease.is_held(each) for each in folders):
+            there.set_ref("HEAD", tip)
+            repository.delete_ref_at(f"refs/heads/{branch}", tip)
 
 
 def _write(made: Repository, kept: _Kept, folder: Path) -> None:

@@ -283,7 +283,7 @@ _SHOWN: Final = 3
 def worktrees_left(sweep: Sweep) -> Iterator[Thing]:
     """Yield the linked worktrees that redfirst has made; of others nothing is said."""
     for worktree in sweep.here.worktrees():
-        owner = _owner(worktree)
+        owner = owner_of(worktree)
         if owner is None:
             continue
         runs = [known for known in sweep.runs if known.place.worktree.path == worktree.path]
@@ -299,10 +299,10 @@ def worktrees_left(sweep: Sweep) -> Iterator[Thing]:
 
 def is_made(worktree: Worktree) -> bool:
     """Return whether redfirst has made a worktree."""
-    return _owner(worktree) is not None
+    return owner_of(worktree) is not None
 
 
-def _owner(worktree: Worktree) -> dict[str, Any] | None:
+def owner_of(worktree: Worktree) -> dict[str, Any] | None:
     """Return what the file says that redfirst left in the worktree's git folder; None where there is none."""
     place = worktree.git_dir / OWNER
     try:
@@ -406,7 +406,7 @@ def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:
 def _remove_worktree(sweep: Sweep, worktree: Worktree, runs: Sequence[Known]) -> str:
     with held(sweep.here, runs) as fresh:
         now = next((each for each in sweep.here.worktrees() if each.path == worktree.path), None)
-        owner = _owner(now) if now is not None else None
+        owner = owner_of(now) if now is not None else None
         if now is None or owner is None:
             return "it is another one by now"
         stays = _worktree_stays(sweep, now, owner, fresh)

@@ -233,8 +233,12 @@ class RepositoryWork:
             line = self._line_at_hub(claim)
             if line is not None and (line.queued or limit_of(line) is not None):
                 key, limit = _swept(claim.run, line), limit_of(line)
+                origin = log.orders.get(claim.order or "")
+                said = RunWords() if origin is None else origin.placed.options
+                words = RunWords(agent=said.agent, values=said.values)  # no other machine was given them
+                wanted = Wanted(via=SWEEP, issue=line.issue, run=claim.run, key=key, options=words, not_before=limit)
                 with log.locked():
-                    log.place(Wanted(via=SWEEP, issue=line.issue, run=claim.run, key=key, not_before=limit))
+                    log.place(wanted)
 
     def _covered(self, log: OrderLog, known: _Known) -> set[str]:
         return {str(self._folder(one, known)) for one in log.orders.values() if one.is_open}

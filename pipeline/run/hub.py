@@ -105,6 +105,8 @@ class Hub:
             refused: dict[str, str] = {}
             for _ in range(_TRIES):
                 seen = await self._look(run)
+                if run.info.issue is not None and checkpoint_ref(run) not in seen and not self._has_claim(run):
+                    return None  # nobody has paid for anything, and who finds no claim begins anew
                 others = [*self._claims(run, seen, ends=ends)]
                 if commit is not None and (there := seen.get(_branch_ref(run), NO_OBJECT)) != commit:
                     if there != NO_OBJECT and not await self._is_before(run, there, commit):
@@ -121,7 +123,11 @@ class Hub:
                     return None
                 self._seen = None  # somebody moved one of them: look again, and say who
             why = "; ".join(f"{ref}: {said}" for ref, said in refused.items())
-            raise UserError(f"The hub {self.url} refuses what this run pushes: {why}", Reason.HUB_UNAVAILABLE)
+            raise UserError(
+                f"The hub {self.url} refuses what this run pushes: {why}. If nobody pushes, look there for files that "
+                "end in .lock: a git that was killed leaves them.",
+                Reason.HUB_UNAVAILABLE,
+            )
 
     def _next(self, run: AnyRun, tree: str, seen: dict[str, str]) -> RefMove:
         """Return the move of the checkpoint to one that has this tree."""
@@ -143,8 +149,7 @@ class Hub:
         if issue is None:
             return
         ref = claim_ref(issue)
-        here = self.repository.refs(ref).get(ref)
-        is_ours = here is not None and is_claim_of(self.repository, ref, here, run.info.run_id)
+        is_ours = self._has_claim(run)
         wanted = self._claim(run) if is_ours and not ends else NO_OBJECT
         there = seen.get(ref, NO_OBJECT)
         holder = None if there == NO_OBJECT else self._holder(ref, there)
@@ -157,6 +162,12 @@ class Hub:
         order = order_ref(order_of(self.repository))
         if wanted == NO_OBJECT != there and order is not None:  # who finds the order open finds its run by this
             yield RefMove(order, there, seen.get(order, NO_OBJECT))
+
+    def _has_claim(self, run: AnyRun) -> bool:
+        """Return whether the claim here on the run's issue is the run's."""
+        ref = claim_ref(run.info.issue or "")
+        here = self.repository.refs(ref).get(ref)
+        return here is not None and is_claim_of(self.repository, ref, here, run.info.run_id)
 
     def _claim(self, run: AnyRun) -> str:
         state = "queued" if run.queued else _STATES.get(run.state.outcome, "parked")

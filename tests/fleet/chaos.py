@@ -13,6 +13,7 @@ import select
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -112,7 +113,7 @@ class Machine:
         """Make its home: a clone, and a configuration."""
         self.folder.mkdir()
         home = Project(self.folder / "project", self.folder)
-        home.git("clone", "--quiet", str(self.fleet.hub), str(home.root), cwd=self.folder)
+        home.git("clone", "--quiet", self.fleet.url, str(home.root), cwd=self.folder)
         home.git("config", "user.name", "Ada")
         home.git("config", "user.email", "ada@example.org")
         home.configure(self.fleet.configuration())
@@ -122,7 +123,7 @@ class Machine:
         self.boot = str(uuid.uuid4())
         pace = self.fleet.pace
         code = _WORKER.format(stalled=pace.stalled_s, looks=pace.looks_s)
-        argv = self.argv(sys.executable, "-P", "-c", code, "work", "--jobs", "2", again=True)
+        argv = self.argv(sys.executable, "-P", "-c", code, "work", "--jobs", "4", again=True)
         with (self.folder / "said").open("ab") as said:
             said.write(f"--- boot {self.boot}\n".encode())
             self.process = subprocess.Popen(
@@ -230,11 +231,28 @@ class ChaosFleet:
     machines: list[Machine] = field(default_factory=list["Machine"])
     blows: list[Blow] = field(default_factory=list[Blow])
     wait_s: float = 600
+    port: int = 0
+    daemon: subprocess.Popen[bytes] | None = None
 
     @property
     def hub(self) -> Path:
         """Return the hub."""
         return self.place / "hub"
+
+    @property
+    def url(self) -> str:
+        """Return where machines reach the hub: its server is none of them, and leaves no lock when one of them dies."""
+        return f"git://127.0.0.1:{self.port}/hub"
+
+    def _serve(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        argv = ["daemon", "--listen=127.0.0.1", f"--port={self.port}", f"--base-path={self.place}", "--export-all"]
+        more = ["--enable=receive-pack", "--reuseaddr", "--max-connections=0"]
+        self.daemon = subprocess.Popen(["git", *argv, *more], stderr=subprocess.DEVNULL, start_new_session=True)
+        ask = ["git", "ls-remote", self.url]
+        wait_until(lambda: subprocess.run(ask, capture_output=True, check=False).returncode == 0, "no git daemon")
 
     @property
     def here(self) -> Path:
@@ -254,7 +272,7 @@ class ChaosFleet:
 
     def configuration(self) -> str:
         """Return the configuration of a person on any of the machines."""
-        fleet = f'[fleet]\nhub = "{self.hub}"\nwait_s = {self.wait_s}\npostgres = "{self.server.dsn()}"\n'
+        fleet = f'[fleet]\nhub = "{self.url}"\nwait_s = {self.wait_s}\npostgres = "{self.server.dsn()}"\n'
         return f'{FAST}{fleet}[agents]\nbackend = "scripted"\nscript = "{self.place}/shared/script-1.json"\n'
 
     def make(self, machines: int) -> None:
@@ -277,6 +295,7 @@ class ChaosFleet:
         first.git("init", "--quiet", "--bare", "--initial-branch=main", str(self.hub))
         first.git("config", "core.logAllRefUpdates", "always", cwd=self.hub)
         first.git("push", "--quiet", str(self.hub), "main")
+        self._serve()
         for number in numbers:
             (self.place / f"shared/script-{number}.json").write_text(json.dumps(self.script(number)))
         for number in range(1, machines + 1):
@@ -304,7 +323,7 @@ class ChaosFleet:
         found: list[OrderLog] = []
 
         def read() -> bool:
-            log = OrderLog(self.place, PostgresRows(self.server.dsn(), Fleet(hub=str(self.hub)).name))
+            log = OrderLog(self.place, PostgresRows(self.server.dsn(), Fleet(hub=self.url).name))
             try:
                 log.read_on()
             except NotNowError:
@@ -322,7 +341,7 @@ class ChaosFleet:
     def facts(self) -> list[tuple[float, lines.OrderFact]]:
         """Return all that was said of orders, and when."""
         log, found = self.log(), list[tuple[float, lines.OrderFact]]()
-        fresh = OrderLog(self.place, PostgresRows(self.server.dsn(), Fleet(hub=str(self.hub)).name))
+        fresh = OrderLog(self.place, PostgresRows(self.server.dsn(), Fleet(hub=self.url).name))
         del log
         for line in fresh.read_on():
             found.append((datetime.fromisoformat(line.at).timestamp(), line.data))
@@ -460,6 +479,9 @@ class ChaosFleet:
         for machine in self.machines:
             if machine.process is not None:
                 machine.kill()
+        if self.daemon is not None:
+            self.daemon.terminate()
+            self.daemon.wait()
 
     # --- what came of it -------------------------------------------------------------------------------------------
 
@@ -500,12 +522,23 @@ class ChaosFleet:
         found += [f"{len(heads)} branches of {len(self.orders())} orders"] if len(heads) != len(self.orders()) else []
         return found
 
+    def checkpoint(self, issue: str) -> str:
+        """Return the ref of an issue's run; who froze before it had the issue may have left another one, stopped."""
+        refs = self.hub_git("for-each-ref", "--format=%(refname)", f"refs/redfirst/checkpoints/*/run-{issue}").split()
+        ended = [ref for ref in refs if '"run_finished"' in self.hub_git("show", f"{ref}:run/journal.jsonl")]
+        (found,) = ended or refs
+        return found
+
     def journal(self, issue: str) -> list[dict[str, Any]]:
-        """Return the journal of an issue's run as the hub has it; an issue has one run."""
-        (ref,) = self.hub_git(
-            "for-each-ref", "--format=%(refname)", f"refs/redfirst/checkpoints/*/run-{issue}"
-        ).splitlines()
-        return [json.loads(line) for line in self.hub_git("show", f"{ref}:run/journal.jsonl").splitlines()]
+        """Return the journal of an issue's run as the hub has it."""
+        lines = self.hub_git("show", f"{self.checkpoint(issue)}:run/journal.jsonl").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def kept(self, issue: str) -> tuple[int, int]:
+        """Return how often a run of an issue was pushed to the hub, and how large its last checkpoint is, in bytes."""
+        ref = self.checkpoint(issue)
+        files = self.hub_git("ls-tree", "-r", "-l", f"{ref}:run").splitlines()
+        return len((self.hub / "logs" / ref).read_text().splitlines()), sum(int(line.split()[3]) for line in files)
 
     def asked(self, issue: str) -> int:
         """Return how often an agent was asked for an issue, whoever asked."""
