@@ -64,7 +64,8 @@ def claim_all(shop: Any, count: int) -> None:
 
 def looks(place: Path, options: argparse.Namespace) -> list[str]:
     """Return what a look takes."""
-    work_module = import_module("pipeline.app.work")
+    from pipeline.app.work import RepositoryWork  # noqa: PLC0415  (the path is set by `main`)
+
     found: list[str] = []
     for count in (10, 100, options.orders):
         shop = made(place / f"look-{count}", count, 1)
@@ -75,7 +76,7 @@ def looks(place: Path, options: argparse.Namespace) -> list[str]:
         for claims in (0, count):
             if claims:
                 claim_all(shop, claims)
-            log, work = shop.log(), work_module.RepositoryWork(shop.repository, shop.machines[0].project.environment())
+            log, work = shop.log(), RepositoryWork(shop.repository, shop.machines[0].project.environment())
             work.look(log)
             times: list[tuple[float, float]] = []
             for _ in range(5):
@@ -191,7 +192,8 @@ def pushes(place: Path, options: argparse.Namespace) -> list[str]:
 
 def pushed(folder: Path, kept: int, at_once: int, kind: str, count: int) -> float:
     """Return how many pushes of a checkpoint a second a new hub takes that has so many already."""
-    repo = import_module("pipeline.repo")
+    from pipeline import repo  # noqa: PLC0415  (the same)
+
     folder.mkdir()
     hub, tree = folder / "hub.git", folder / "tree"
     tree.mkdir()
