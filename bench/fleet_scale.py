@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import resource
+import socket
 import statistics
 import subprocess
 import sys
@@ -232,7 +233,7 @@ def pushed(folder: Path, kept: int, at_once: int, kind: str, count: int) -> floa
 
 def daemon_url(hub: Path) -> str:
     """Return the URL of a hub that `git daemon` serves on loopback, as long as this process lives."""
-    with import_module("socket").socket() as free:
+    with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     argv = ["daemon", "--listen=127.0.0.1", f"--port={port}", f"--base-path={hub.parent}", "--export-all"]

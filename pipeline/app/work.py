@@ -155,8 +155,7 @@ class RepositoryWork:
         if folder is not None:
             return ("resume", key_of_run(folder))
         if there is not None:
-            said = order.placed.options
-            return ("fleet", "take", there.run, "--resume", *RunWords(agent=said.agent, values=said.values).argv())
+            return ("fleet", "take", there.run, "--resume", *_words(order).argv())
         return ("run", order.what, "--worktree", f"--order={order.id}", *order.placed.options.argv())
 
     def slots(self, order: Order | None = None) -> dict[str, int]:
@@ -205,6 +204,10 @@ class RepositoryWork:
 
         That is a run that was answered, one with a claim whose driver died, and one that rests until a limit ends.
         """
+
+        def is_of(order: Order, folder: Path) -> bool:
+            return order.worktree is not None and Path(order.worktree.folder) == folder.parents[1]
+
         covered = self._covered(log, known)
         for folder in (*(claim.folder for claim in known.claims.values()), *self._answered(known)):
             line, run = _line(folder) if str(folder) not in covered else None, key_of_run(folder)
@@ -217,8 +220,10 @@ class RepositoryWork:
             # An order that a limit parked has not come to nothing; that none is placed twice for it the key sees to.
             if line.outcome is None and any((one.closed_at or "") >= (line.last_at or "") for one in closed):
                 continue  # it came to nothing, and nothing has happened since
+            origin = (one for one in log.orders.values() if one.run == run or is_of(one, folder))
+            words, key = _words(next(origin, None)), _swept(run, line)
             with log.locked():
-                log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=_swept(run, line), not_before=limit))
+                log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=key, options=words, not_before=limit))
         self._sweep_hub(log, known)
 
     def _sweep_hub(self, log: OrderLog, known: _Known) -> None:
@@ -233,9 +238,7 @@ class RepositoryWork:
             line = self._line_at_hub(claim)
             if line is not None and (line.queued or limit_of(line) is not None):
                 key, limit = _swept(claim.run, line), limit_of(line)
-                origin = log.orders.get(claim.order or "")
-                said = RunWords() if origin is None else origin.placed.options
-                words = RunWords(agent=said.agent, values=said.values)  # no other machine was given them
+                words = _words(log.orders.get(claim.order or ""))
                 wanted = Wanted(via=SWEEP, issue=line.issue, run=claim.run, key=key, options=words, not_before=limit)
                 with log.locked():
                     log.place(wanted)
@@ -319,7 +322,9 @@ class RepositoryWork:
         return self._read[claim.checkpoint]
 
     def _folder(self, order: Order, known: _Known) -> Path | None:
-        """Return the folder of the run of an order, None where it has none yet."""
+        """Return the folder of the run of an order, None where it has none yet, or one that went on elsewhere."""
+        if known.there(order) is not None:
+            return None
         if order.placed.run is not None:
             key, _, name = order.placed.run.partition("/")
             place = known.worktrees.get(key)
@@ -329,7 +334,9 @@ class RepositoryWork:
             return None
         runs = place / WORKFLOW
         found = [one.parent for one in runs.glob("run-*/run.json")]
-        return max(found, key=lambda one: one.stat().st_mtime, default=None)
+        last = max(found, key=lambda one: one.stat().st_mtime, default=None)
+        # what another run kept from beginning has done nothing, and the order is still to be done
+        return None if last is None or _line(last).reason is Reason.CLAIMED_ELSEWHERE else last
 
     def _candidate(self, order: Order, known: _Known) -> Candidate:
         folder = self._folder(order, known)
@@ -466,6 +473,12 @@ class RepositoryWork:
 def _providers_of(config: Config) -> set[str]:
     agents = [agent for role in ISSUE_ROLES for agent in config.candidates(role)]
     return {agent.service or agent.backend.value for agent in agents} - _ASKS_NOBODY
+
+
+def _words(order: Order | None) -> RunWords:
+    """Return what every driver of a run has to be told that came of an order; another machine knows nothing of it."""
+    said = RunWords() if order is None else order.placed.options
+    return RunWords(agent=said.agent, values=said.values)
 
 
 def _swept(run: str, line: RunLine) -> str:
