@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16230,
-    "pipeline/app": 11358,
+    "pipeline/app": 11365,
     "pipeline/steps": 7250,
     "pipeline/faces": 7233,
     "pipeline/agents": 6765,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1511,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 73_151
+IN_ALL: Final = 73_158
 MODULES: Final = 554
 IMPORTS: Final = 11.85
 """Of a hundred lines of code, those that import; the goal is 9."""
