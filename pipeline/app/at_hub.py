@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -61,9 +61,9 @@ class HubView:
         heads: The branches, and the commit of each.
     """
 
-    claims: Mapping[str, HubClaim] = field(default_factory=dict[str, HubClaim])
-    let_go: Mapping[str, HubClaim] = field(default_factory=dict[str, HubClaim])
-    heads: Mapping[str, str] = field(default_factory=dict[str, str])
+    claims: Mapping[str, HubClaim]
+    let_go: Mapping[str, HubClaim]
+    heads: Mapping[str, str]
 
 
 def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> HubView:
@@ -241,7 +241,7 @@ def share_branch(repository: Repository, url: str, name: str) -> str:
     try:
         refused = repository.push_all(url, [RefMove(ref, repository.resolve(ref) or "", NO_OBJECT)])
     except UnreachableError as error:
-        return f"it is out of reach ({_first_line(error)})"
+        return f"it is out of reach ({error.first_line})"
     return refused.get(ref, "")
 
 
@@ -310,8 +310,4 @@ def _reaching(url: str) -> Generator[None]:
     try:
         yield
     except UnreachableError as error:
-        raise UserError(f"The hub {url} is out of reach: {_first_line(error)}", Reason.HUB_UNAVAILABLE) from error
-
-
-def _first_line(error: UnreachableError) -> str:
-    return str(error).splitlines()[0] if str(error) else "no answer"
+        raise UserError(f"The hub {url} is out of reach: {error.first_line}", Reason.HUB_UNAVAILABLE) from error

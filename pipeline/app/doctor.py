@@ -440,7 +440,7 @@ def _hub(repository: Repository, config: Config) -> Iterator[Check]:
     try:
         count = len(repository.remote_refs(url, f"{CHECKPOINT_REFS}*"))
     except UnreachableError as error:
-        message = f"{url} is out of reach: {str(error).splitlines()[0] if str(error) else 'no answer'}"
+        message = f"{url} is out of reach: {error.first_line}"
         yield Check(id="hub", status="fail", message=message, advice=f"git ls-remote {shlex.quote(url)}")
         return
     yield Check(id="hub", status="ok", message=f"{url} answers, and has {counted(count, 'run')}")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.app.at_hub import read_claim, refs_of_hub, view_hub
-from pipeline.app.gc import owner_of
 from pipeline.app.run_config import read_config
 from pipeline.app.worktrees import free_place
 from pipeline.config.layers import Flags
@@ -42,6 +41,7 @@ from pipeline.run.store import (
     keep_key,
     key_of_worktree,
     order_of,
+    owner_of,
     take_claim,
     workflow_folder,
 )
@@ -322,7 +322,7 @@ def _free_branch(repository: Repository, branch: str) -> None:
     files of that worktree stay, without a branch.
     """
     for one in repository.worktrees():
-        owner = owner_of(one) if one.is_there else None
+        owner = owner_of(one.git_dir) if one.is_there else None
         there = repository.at(one)
         if owner is None or there.branch() != branch:
             continue

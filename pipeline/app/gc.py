@@ -7,14 +7,13 @@ compare-and-swap.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -44,6 +43,7 @@ from pipeline.run.store import (
     claims,
     is_on,
     key_of_run,
+    owner_of,
     run_ref,
     state_of_run,
 )
@@ -283,7 +283,7 @@ _SHOWN: Final = 3
 def worktrees_left(sweep: Sweep) -> Iterator[Thing]:
     """Yield the linked worktrees that redfirst has made; of others nothing is said."""
     for worktree in sweep.here.worktrees():
-        owner = owner_of(worktree)
+        owner = owner_of(worktree.git_dir)
         if owner is None:
             continue
         runs = [known for known in sweep.runs if known.place.worktree.path == worktree.path]
@@ -299,17 +299,7 @@ def worktrees_left(sweep: Sweep) -> Iterator[Thing]:
 
 def is_made(worktree: Worktree) -> bool:
     """Return whether redfirst has made a worktree."""
-    return owner_of(worktree) is not None
-
-
-def owner_of(worktree: Worktree) -> dict[str, Any] | None:
-    """Return what the file says that redfirst left in the worktree's git folder; None where there is none."""
-    place = worktree.git_dir / OWNER
-    try:
-        said: object = json.loads(place.read_bytes()) if not place.is_symlink() else None
-    except (OSError, ValueError):
-        return None
-    return cast("dict[str, Any]", said) if isinstance(said, dict) else None
+    return owner_of(worktree.git_dir) is not None
 
 
 def _worktree_stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequence[Known]) -> str:
@@ -406,7 +396,7 @@ def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:
 def _remove_worktree(sweep: Sweep, worktree: Worktree, runs: Sequence[Known]) -> str:
     with held(sweep.here, runs) as fresh:
         now = next((each for each in sweep.here.worktrees() if each.path == worktree.path), None)
-        owner = owner_of(now) if now is not None else None
+        owner = owner_of(now.git_dir) if now is not None else None
         if now is None or owner is None:
             return "it is another one by now"
         stays = _worktree_stays(sweep, now, owner, fresh)

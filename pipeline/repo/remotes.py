@@ -28,6 +28,11 @@ _ALONG: Final = "atomic push failed"
 class UnreachableError(Exception):
     """The other repository cannot be asked now; the message is git's."""
 
+    @property
+    def first_line(self) -> str:
+        """Return the first line of what git said."""
+        return str(self).splitlines()[0] if str(self) else "no answer"
+
 
 @dataclass(frozen=True)
 class RefMove:

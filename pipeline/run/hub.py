@@ -247,7 +247,7 @@ class Hub:
             try:
                 return await anyio.to_thread.run_sync(ask)
             except UnreachableError as error:
-                why = str(error).splitlines()[0] if str(error) else "no answer"
+                why = error.first_line
                 if anyio.current_time() + pause > until:
                     message = (
                         f"The hub {self.url} was out of reach for {duration(self.wait_s)} ({why}). Nothing is lost: "

@@ -15,7 +15,7 @@ import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -259,12 +259,18 @@ def take_claim(repository: Repository, issue: str, run_id: str) -> str | None:
 
 def order_of(repository: Repository) -> str | None:
     """Return the order that this worktree was made for; None where it was made for none."""
-    try:
-        said: object = json.loads(_read(repository.git_dir / OWNER) or b"{}")
-    except (ValueError, RecursionError):
-        return None
-    order = said.get("order") if isinstance(said, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    order = (owner_of(repository.git_dir) or {}).get("order")
     return order if isinstance(order, str) else None
+
+
+def owner_of(git_dir: Path) -> dict[str, Any] | None:
+    """Return what the file says that redfirst left in the git folder of a worktree; None where there is none."""
+    place = git_dir / OWNER
+    try:
+        said: object = json.loads(place.read_bytes()) if not place.is_symlink() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", said) if isinstance(said, dict) else None
 
 
 @dataclass(frozen=True)
