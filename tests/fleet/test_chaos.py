@@ -48,6 +48,7 @@ def test_33_a_fleet_under_fire_loses_nothing_and_moves_each_branch_once(tmp_path
 
 
 @pytest.mark.broad
+@pytest.mark.timeout(3000)
 def test_33_fifty_kills_fifty_freezes_and_ten_restarts(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 200, Pace(stalled_s=10, looks_s=3, thinks_s=1)) as fleet:
         fleet.under_fire(33, {"kill": 40, "lost": 10, "driver": 10, "freeze": 50, "restart": 10}, 1200)
@@ -56,6 +57,7 @@ def test_33_fifty_kills_fifty_freezes_and_ten_restarts(tmp_path: Path, own: Serv
 
 
 @pytest.mark.broad
+@pytest.mark.timeout(1500)
 def test_33_a_machine_that_dies_or_freezes_is_replaced_within_45_seconds(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 20, Pace()) as fleet:
         fleet.under_fire(45, {"kill": 4, "freeze": 3}, 400)
