@@ -187,11 +187,11 @@ def plain(tokens: Sequence[Token]) -> str:
 
 def of_code(path: Path) -> Iterator[Text]:
     """Yield the texts in a module that somebody may read; documentation of code is none."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
-    inner -= {id(node) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)}
-    silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    inner = {id(part) for node in joined for part in ast.walk(node)} - {id(node) for node in joined}
+    silent = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if id(node) in silent or id(node) in inner:
             continue
         if isinstance(node, ast.JoinedStr):
