@@ -171,7 +171,7 @@ def _request(asked: Measurement, done: set[str]) -> dict[str, object]:
 
 
 def _places(asked: Measurement) -> tuple[bytecode.Place, ...]:
-    """Return the folders of the project's own sources. Our plugin is not among them: each process compiles it.
+    """Return the folders of the project's own sources. Our plugin is not among them: it is compiled as it is installed.
 
     What the cache holds comes from a run in which tests could write there, and the plugin is not for them to replace.
     """
@@ -226,7 +226,7 @@ class Scratch:
         program.mkdir()
         # in a folder of their own: what lies beside the plugin in the package would be importable, too
         here = Path(__file__)
-        shutil.copytree(here.with_name("plugin"), program / PLUGIN, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(here.with_name("plugin"), program / PLUGIN)
         shutil.copyfile(here.with_name(_START), program / _START)
         return cls(place, program)
 

@@ -1,8 +1,8 @@
 """Starts pytest in the box as its command would: `start.py -m pytest ...` or `start.py /path/to/pytest ...`.
 
-It runs alone, beside the plugin. pytest and the plugin are imported, and the request is read, before the project's
-folder is among those that modules come from: a `pytest.py` or `json.py` of the project can be neither of them. They are
-read as they were installed, compiled, and not compiled anew for this process.
+It runs alone, beside the plugin. pytest with its own plugins and the recording one are imported, and the request is
+read, before the project's folder is among those that modules come from: a `pytest.py` or `json.py` of the project can
+be neither of them. They are read as they were installed, compiled, and not compiled anew for this process.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ def _import_installed(name: str) -> None:
         sys.pycache_prefix, sys.dont_write_bytecode = prefix, writes
     try:
         importlib.import_module(name)
+        for plugin in getattr(sys.modules["_pytest.config"], "default_plugins", ()):
+            importlib.import_module(f"_pytest.{plugin}")
     finally:
         sys.pycache_prefix, sys.dont_write_bytecode = prefix, writes
 
