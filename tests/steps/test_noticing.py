@@ -47,7 +47,7 @@ ASSERTS_NOTHING = "def test_rate_runs():\n    rate('low')\n    rate('high')\n"
 TRUE_ANYWAY = "def test_label():\n    assert label('low') is not None or True\n"
 
 
-def noticed(tmp_path: Path, *tests: str, box: bool = True) -> NoticingEvidence:
+def noticed(tmp_path: Path, *tests: str, box: bool = True, seconds: int = 300) -> NoticingEvidence:
     """Return what these tests notice in the shop, which they are written for."""
     written = HEAD + "\n\n".join(tests)
     project = repository(tmp_path, {"pyproject.toml": PYPROJECT, "shop.py": SHOP}, {"tests/test_shop.py": written})
@@ -55,7 +55,7 @@ def noticed(tmp_path: Path, *tests: str, box: bool = True) -> NoticingEvidence:
         found = seen(lab)
         ids = {entry: record.function for entry, record in found.records.items()}
         probe = faults_noticed if box else noticing_probe
-        return anyio.run(probe, lab, Probes(seconds=300), Passing(tree_of(lab, "HEAD"), ids, (), found.layout))
+        return anyio.run(probe, lab, Probes(seconds=seconds), Passing(tree_of(lab, "HEAD"), ids, (), found.layout))
 
 
 def test_each_test_is_held_to_faults_in_what_it_enters(tmp_path: Path) -> None:
@@ -87,6 +87,15 @@ def test_what_asserts_nothing_notices_nothing_though_a_fault_makes_the_code_thro
     found = noticed(tmp_path, ASSERTS_NOTHING)
     assert found.unfit > 0, "a fault that makes rate() throw was tried"
     assert (found.killed, found.notices, found.trouble) == (0, False, "")
+
+
+def test_where_the_time_is_over_first_nothing_is_known(tmp_path: Path) -> None:
+    found = noticed(
+        tmp_path, "import time\n\n\ndef test_slow():\n    time.sleep(1.1)\n    assert label('low')\n", seconds=1
+    )
+    assert (found.tried, found.notices) == (0, False)
+    assert found.not_tried > 0
+    assert "the time" in found.trouble
 
 
 def test_without_a_box_nothing_is_tried_and_that_is_said(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ _PER_FILE: Final = 100
 _PROCESS: Final = "process"
 _OFF: Final = "`[probes] mutants` is 0"
 _UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
+_TIME_OVER: Final = "the time was over before a fault was tried (`[probes] seconds`)"
 _UNKNOWN: Final = "no fault is known of the code that they look at"
 
 
@@ -121,6 +122,8 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
         trouble = await trial.time_own()
         fates = await trial.of_all(chosen, wanted.jobs or usable_cores()) if not trouble else {}
     told = list(fates.values())
+    if not trouble and set(told) <= {Fate.NOT_TRIED}:
+        trouble = _TIME_OVER
     left = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
     return NoticingEvidence(
         tests={function: noticed[function] for function in functions},

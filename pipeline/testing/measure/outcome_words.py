@@ -102,7 +102,9 @@ def noticed_lines(found: NoticingEvidence) -> Iterator[str]:
         return
     yield f"they notice {found.killed} of {found.tried} small faults in the code that they look at{_beside(found)}"
     yield from (f"`{test}` notices none of these by an assertion of its own: what is it for?" for test in found.blind)
-    yield from (f"no added test noticed: {one_line(_placed(survivor))}" for survivor in found.survivors)
+    yield from (
+        f"no added test noticed, and an old one may: {one_line(_placed(survivor))}" for survivor in found.survivors
+    )
 
 
 def _beside(found: NoticingEvidence) -> str:

@@ -310,6 +310,8 @@ class ClaimedCommit:
         noticing = await noticing_probe(self.ctx, self.ctx.config.probes, Passing(composed, functions, about, layout))
         told = next(noticed_lines(noticing))
         notes = (*found.notes, f"no test was RED: all pass over the code before; {told}")
+        if noticing.not_tried and not noticing.notices:
+            raise Unchecked(f"{told}. Give it more time: `seconds` of [probes]")
         if noticing.trouble:
             return _judged(found, problems, Status.NOT_TESTABLE, notes=notes)
         if not noticing.notices:
