@@ -37,13 +37,14 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
 from pipeline.run.gates import WAYS_BACK
+from pipeline.run.hub import superseded_error
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.records import is_of_recipe
 from pipeline.run.run import Run
 from pipeline.run.run_ref import drop_publication, keep
 from pipeline.run.runs_of_repository import Roster, claimant, is_named, orphans
-from pipeline.run.store import give_back
+from pipeline.run.store import give_back, gone_on
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.boxes.orphans import end_lost
 from pipeline.steps import failure, table
@@ -480,6 +481,8 @@ def record(
     with FileLease.take(folder):
         run = load_run(folder, driving=True)
         kind = RecipeContext if isinstance(run, RecipeRun) else Context
+        if gone_on(folder) is not None:
+            raise superseded_error(run)
         ctx = context_of(kind, repository, run, config_of(run), NoBox(), environ, say)
         act.give(ctx)
         put_away(ctx)
@@ -578,7 +581,8 @@ def abandon(
             if ctx.hub is not None:
                 anyio.run(keep_at_hub, ctx)
         except UserError as error:  # it goes on elsewhere, or nobody can be told: here it is given up all the same
-            say(f"    {error.message}")
+            host = gone_on(folder)
+            say(error.message if host is None else f"{host} goes on with {folder.name}. It is given up here alone.")
         if (stays := what_stays(repository, run)) is not None:
             say(stays)
         return done

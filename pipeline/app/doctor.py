@@ -86,7 +86,9 @@ def check_leftovers(repository: Repository, state: Path) -> Check:
         return Check(id="leftovers", status="fail", message=error.message)
     found = [*stale_claims(repository), *stray_folders(repository, state, names), *stray_refs(repository, names)]
     if not found:
-        return Check(id="leftovers", status="ok", message="nothing was left behind")
+        return Check(
+            id="leftovers", status="ok", message="nothing was left over (`redfirst gc` lists what may go later)"
+        )
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     message = "; ".join(each.what for each in found[:_SHOWN]) + more
     advice = "; ".join(each.mend for each in found[:_SHOWN] if each.mend)

@@ -19,7 +19,7 @@ from pipeline.config.fleet import fleet_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.queue.orders import read
+from pipeline.queue.orders import alone, read
 from pipeline.queue.postgres import STALLED_S, WorkerSeen, clock_of, machine_name, make_schema, workers_of
 from pipeline.run.preconditions import known_base
 
@@ -94,12 +94,8 @@ def fleet_status(repository: Repository, environ: Mapping[str, str]) -> FleetDoc
         UserError: there is no fleet in the configuration, or its server cannot be asked.
     """
     fleet, dsn = _server_of(environ)
-    if not repository.has_remote(fleet.hub or ""):
-        raise UserError(
-            f"No remote of this repository is the hub {fleet.hub}, so its orders lie on this machine alone.",
-            Reason.CONFIG,
-            actions=(f"git remote add hub {shlex.quote(fleet.hub or '')}",),
-        )
+    if why := alone(repository, environ):
+        raise UserError(why, Reason.CONFIG, actions=(f"git remote add hub {shlex.quote(fleet.hub or '')}",))
     orders = [record_of(one).state for one in read(repository, environ)]
     work = RepositoryWork(repository, environ)
     return FleetDocument(
@@ -189,7 +185,8 @@ def _workers(
     elif not workers:
         yield Check(id="workers", status="warn", message="no worker is connected", advice="redfirst work")
     else:
-        yield Check(id="workers", status="ok", message=f"{counted(len(workers), 'worker')} connected")
+        message = f"{counted(len(workers), 'worker')} connected to this server, of all hubs that meet there"
+        yield Check(id="workers", status="ok", message=message)
     open_orders = {one.id for one in read(repository, environ) if one.is_open}
     machines = {one.machine for one in workers}
     left = [

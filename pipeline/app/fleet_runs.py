@@ -7,6 +7,7 @@ with its first checkpoint, and of two the hub takes one. What a stranger could p
 from __future__ import annotations
 
 import shlex
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -16,11 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.app.at_hub import read_claim, refs_of_hub, view_hub
 from pipeline.app.run_config import read_config
+from pipeline.app.run_list import line_at
 from pipeline.app.worktrees import free_place
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, readable
-from pipeline.outcomes import Reason
+from pipeline.outcomes import COMPLETED, Reason
 from pipeline.repo import GitError, Repository
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules
@@ -33,6 +35,7 @@ from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
 from pipeline.run.run_ref import keep
 from pipeline.run.store import (
+    GONE_ON,
     OWNER,
     WORKFLOW,
     claim_holder,
@@ -45,6 +48,8 @@ from pipeline.run.store import (
     take_claim,
     workflow_folder,
 )
+from pipeline.steps.landing.table import Found
+from pipeline.steps.landing.train import move
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,8 +62,8 @@ class FleetRun(BaseModel):
     """A run as its last checkpoint at the hub has it.
 
     `run` is its worktree and name. `state` is what the claim on its issue says, null where nobody has one: `driving`,
-    `parked`, `stopped` or `queued`. `host` is the machine that wrote the last line, at `last_at`. `here` is its folder
-    on this machine, if there is one.
+    `parked`, `stopped` or `queued`. `outcome` is how it ended or rests. `host` is the machine that wrote the last line,
+    at `last_at`; it has a process that drives it, or had one. `here` is its folder on this machine, if there is one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,6 +72,7 @@ class FleetRun(BaseModel):
     issue: str | None
     branch: str
     state: str | None
+    outcome: str | None = None
     host: str
     epoch: int
     lines: int
@@ -173,6 +179,7 @@ def _record_of(repository: Repository, kept: _Kept, refs: Mapping[str, str], her
         issue=kept.info.issue,
         branch=kept.info.branch,
         state=None if claim is None else _state(repository, claim, kept.key),
+        outcome=found.status if (found := line_at(repository, kept.key, kept.checkpoint)) is not None else None,
         host=last.host if last is not None else "",
         epoch=last.epoch if last is not None else 0,
         lines=len(lines),
@@ -202,6 +209,7 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
     refs = refs_of_hub(repository, url, f"{CHECKPOINT_REFS}*", brings=False)
     keys = [ref.removeprefix(CHECKPOINT_REFS) for ref in refs]
     fits = [key for key in keys if name in {key, key.rpartition("/")[2]}]
+    fits = fits or [key for key in keys if key.rpartition("/")[2].casefold() == f"run-{name}".casefold()]
     if len(fits) != 1:
         what = "several runs" if fits else "no run"
         raise UserError(
@@ -224,21 +232,39 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
     else:
         made = Repository.find(place)
         aside = _make_room(place / WORKFLOW / kept.name, kept)
+        (place / WORKFLOW / kept.name / GONE_ON).unlink(missing_ok=True)
     folder = made.worktree / WORKFLOW / kept.name
     if not folder.exists():
         _write(made, kept, folder)
     with FileLease.take(folder):
         run = load_run(folder, driving=True)
-        keep(made, run)
+        keep(made, run, whole=run.state.has_ended)
         if kept.info.issue is not None and not run.state.has_ended:
             take_claim(made, kept.info.issue, kept.name)
             if place is None and run.journal.of(TrackerWritten):
                 tracker.show_again(run, made.worktree)
-    there = f"cd {shlex.quote(str(made.worktree))} && redfirst resume {kept.name}"
+        if place is not None and run.state.has_ended:
+            tracker.put_back(run, made.worktree)
+            _bring_commits(made, url, kept.info.branch, say)
+    does = "land" if run.state.has_ended and run.state.outcome in COMPLETED else "show"
+    then = f"redfirst {does if run.state.has_ended else 'resume'} {kept.name}"
     return TakenDocument(
         run=kept.key, folder=str(folder), branch=kept.info.branch, set_aside=None if aside is None else str(aside),
-        next=there,
+        next=f"cd {shlex.quote(str(made.worktree))} && {then}",
     )  # fmt: skip
+
+
+def _bring_commits(made: Repository, url: str, branch: str, say: Callable[[str], None]) -> None:
+    """Bring what a run has published to its worktree here: its commits in any case, the branch if it can move."""
+    ref = f"refs/heads/{branch}"
+    here, there = made.resolve(ref), refs_of_hub(made, url, ref).get(ref)
+    if here is None or there in {None, here}:
+        return
+    found, why = Found.BASE_MOVED, "it has commits of its own"
+    if made.is_ancestor(here, str(there)):
+        found, why = move(made, branch, here, str(there), time.time())
+    if found is not Found.VERIFIED:
+        say(f"{branch} stays at {here[:12]} here, and is at {str(there)[:12]} at the hub: {why}")
 
 
 def _refuse_other_run(repository: Repository, kept: _Kept, order: str | None) -> None:

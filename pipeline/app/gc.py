@@ -33,6 +33,7 @@ from pipeline.run.recipe_run import load_run
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import (
+    GONE_ON,
     OWNER,
     PUBLISH_REFS,
     RUN_REFS,
@@ -127,7 +128,7 @@ def not_ours(path: Path) -> str:
     return "" if status.st_uid == os.geteuid() else "it is somebody else's"
 
 
-_NOT_KEPT: Final = frozenset({"lock", NOW})
+_NOT_KEPT: Final = frozenset({"lock", NOW, GONE_ON})
 _SHA1: Final = 40
 
 

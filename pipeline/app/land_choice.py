@@ -137,7 +137,7 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
     if is_remote(here, bases[0]):
         pushes = "; ".join(dict.fromkeys(push_of(each.result.branch, each.base) for each in found))
         raise UserError(
-            f"{bases[0]} is a branch of a remote, and redfirst pushes nothing. Push what is to land: {pushes}",
+            f"{bases[0]} is a branch of a remote, and `land` pushes nothing. Push what is to land: {pushes}",
             Reason.USAGE,
         )
     if tip is None:

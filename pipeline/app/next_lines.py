@@ -18,7 +18,7 @@ from pipeline.run.checkout import has_submodules
 from pipeline.run.gates import begun_again, safe_next_actions
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
-from pipeline.run.store import WORKFLOW, Claim, base_tip, claims, is_on, is_remote, push_of, run_names, run_ref
+from pipeline.run.store import WORKFLOW, Claim, base_tip, claims, gone_on, is_on, is_remote, push_of, run_names, run_ref
 from pipeline.run.summary_facts import commits_of
 from todo import Status, TrackerError
 
@@ -55,7 +55,7 @@ def _landing(repository: Repository, run: Run) -> tuple[str, ...]:
     """
     info = run.info
     if is_remote(repository, info.base_branch):
-        return (f"{push_of(info.branch, info.base_branch)}   # redfirst pushes nothing",)
+        return (f"{push_of(info.branch, info.base_branch)}   # redfirst pushes to no forge",)
     first = unfinished_on(repository, info.base_branch)
     if first is not None:
         return (f"redfirst show {first}   # finish it first: it is at work on {info.base_branch}, and publishes there",)
@@ -193,6 +193,8 @@ def next_lines(
         info = run.info
         log = f"git log --stat {info.start_commit[:12]}..{shlex.quote(info.branch)}"
         found = tuple(log if action == begun_again(run) else action for action in found)
+    if not live and gone_on(run.folder) is not None:
+        found = ("redfirst fleet runs", f"redfirst fleet take {run.info.run_id}   # brings it here, as it stands there")
     landing = _landing(repository, run) if has_landed is False else ()
     return (*found, *landing, *removal(repository, run, has_landed=has_landed is True))
 

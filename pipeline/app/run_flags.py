@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 60
 _NOWHERE: Final = Origin(Layer.DEFAULT)
+_OF_NO_RUN: Final = "triggers"
+"""A table that orders runs, and says nothing to one that has begun."""
 _PINNED: Final = frozenset({"base", "final_review.on_blockers"})
 """What a run keeps as it was when it began."""
 
@@ -161,7 +163,7 @@ def _differences(before: Mapping[str, object], after: Mapping[str, object], load
         key = keys.dotted(path)
         origin = loaded.origins.get(key, _NOWHERE)
         added = path not in was and origin.layer is Layer.DEFAULT  # a key of a later version
-        if was.get(path) == now.get(path) or added or keys.find(path) is None:
+        if was.get(path) == now.get(path) or added or keys.find(path) is None or path[0] == _OF_NO_RUN:
             continue
         where = origin.source.partition(" ")[0] if origin.layer is Layer.FLAG else str(origin)
         pinned = "; not for this run, which keeps what it began with" if key in _PINNED else ""

@@ -25,7 +25,7 @@ from pipeline.repo import GitError
 from pipeline.run.lease import FileLease
 from pipeline.run.records import ARTIFACT_LIMIT
 from pipeline.run.runs_of_repository import GONE, RUNNING, Roster, claimant, orphans
-from pipeline.run.store import RUN_REFS, WORKFLOW, key_of_run
+from pipeline.run.store import RUN_REFS, WORKFLOW, gone_on, key_of_run
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from pipeline.run.store import Claim
 
 
+ELSEWHERE: Final = "elsewhere"
+"""How a run stands that another machine goes on with."""
 RECORDS: Final = ("run.json", "journal.jsonl")
 """What a line follows from."""
 
@@ -49,7 +51,8 @@ class RunLine:
     `queued`: it was answered, and no process has driven it since; it may be driven by now (`live`).
     `driven_s` is how long processes drove it, without what it waited for a person. `cost_usd` and `tokens` are null
     unless every dispatch that asked a model says them; `cost_known_usd` is what is known, null where none was asked.
-    `landed` is the branch that `land` put it on. `not_before` is when the limit of an account ends that the run waits
+    `status` is `elsewhere` where another machine goes on with it, as far as this one has heard. `landed` is the branch
+    that `land` put it on. `not_before` is when the limit of an account ends that the run waits
     for or is parked by. `removed`: its folder is gone, its ref has the record, and `worktree` is the name in that ref.
     """
 
@@ -117,7 +120,8 @@ def line_of(folder: Path, now: datetime) -> RunLine:
     except UserError as error:
         return unread_line(folder, error.message, live=live)
     rests = "queued" if line.queued else "interrupted"
-    return aged(replace(line, live=live, status=RUNNING if live else rests), now)
+    found = aged(replace(line, live=live, status=RUNNING if live else rests), now)
+    return found if live or has_ended(found) or gone_on(folder) is None else replace(found, status=ELSEWHERE)
 
 
 def aged(line: RunLine, now: datetime) -> RunLine:

@@ -37,7 +37,7 @@ from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import seen_from
 from pipeline.run.spending import by_phase, by_role, spent
-from pipeline.run.store import state_of_run
+from pipeline.run.store import gone_on, state_of_run
 from pipeline.run.summary_facts import (
     BoxFacts,
     Counter,
@@ -96,6 +96,8 @@ class ShowDocument(Document):
     live: bool
     queued: bool = False
     """It was answered, and no process drives it yet."""
+    elsewhere: str | None = None
+    """The machine that goes on with it, as far as this one has heard; null where none does."""
     outcome: Outcome | None
     reason: Reason | None
     exit_code: int | None
@@ -182,6 +184,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         epoch=run.journal.epoch,
         live=live,
         queued=run.queued and not live,
+        elsewhere=None if live else gone_on(folder),
         outcome=state.outcome,
         reason=state.reason,
         exit_code=exit_code(state.outcome, state.reason) if state.outcome and state.reason else None,

@@ -14,6 +14,7 @@ from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.run.activity_file import read_now
 from pipeline.run.lease import FileLease, driver_of
 from pipeline.run.recipe_run import load_run
+from pipeline.run.store import gone_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,6 +98,12 @@ def stop(folder: Path, *, now: bool = False) -> StoppedDocument:
         run = load_run(folder, driving=False)
         outcome = run.state.outcome
         how = "queued" if run.queued else status_word(outcome, run.state.reason) if outcome else "interrupted"
+        if (host := gone_on(folder)) is not None:
+            raise UserError(
+                f"Nobody drives {name} here: {host} goes on with it. Stop it there.",
+                Reason.SUPERSEDED,
+                actions=("redfirst fleet runs",),
+            )
         raise UserError(
             f"Nobody drives {name} ({how}), so there is nothing to stop.",
             Reason.USAGE,

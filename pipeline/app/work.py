@@ -37,7 +37,17 @@ from pipeline.run.plans import planned
 from pipeline.run.preconditions import base_branch, known_base
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
-from pipeline.run.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
+from pipeline.run.store import (
+    WORKFLOW,
+    Claim,
+    claims,
+    gone_on,
+    key_of_run,
+    key_of_worktree,
+    note_gone_on,
+    repository_name,
+    state_of_run,
+)
 from pipeline.run.tracker import as_user_errors, in_tree
 from pipeline.vocabulary import ISSUE_ROLES
 
@@ -140,6 +150,7 @@ class RepositoryWork:
         self._found.clear()
         self._last = known = self._known(log)
         if not only:
+            self._note_gone_on(known)
             self._attend()
             self._settle(log, known)
             self._sweep(log, known)
@@ -169,6 +180,15 @@ class RepositoryWork:
     def run_at(self, folder: str) -> str | None:
         """Return a run by worktree and name, of its folder."""
         return key_of_run(Path(folder))
+
+    def _note_gone_on(self, known: _Known) -> None:
+        """Write down what other machines go on with, so that who looks at it here is told."""
+        places = {key_of_worktree(one.path): one.path for one in self.repository.worktrees() if one.is_there}
+        for claim in (*known.elsewhere.values(), *known.let_go.values()):
+            worktree, _, name = claim.run.partition("/")
+            folder = places[worktree] / WORKFLOW / name if worktree in places else None
+            if folder is not None and folder.is_dir() and gone_on(folder) is None and not FileLease.is_held(folder):
+                note_gone_on(folder, claim.host)
 
     # --- what is over, and what is missing -------------------------------------------------------------------------
 
@@ -416,6 +436,8 @@ class RepositoryWork:
             newer = newer_base(self.repository, self._hub, named, known.heads.get(named))
             if newer is not None:
                 return newer
+            if named not in known.heads and self.repository.resolve(named) is None:
+                raise UserError(f"The branch {named} is neither here nor at the hub yet.", Reason.USAGE)
         return base_branch(self.repository, order.what, named)
 
     def _providers(self, order: Order | None) -> set[str]:

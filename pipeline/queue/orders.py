@@ -342,6 +342,18 @@ def fleet_for(repository: Repository, environ: Mapping[str, str]) -> Fleet:
     return fleet if fleet.hub is not None and repository.has_remote(fleet.hub) else Fleet()
 
 
+def alone(repository: Repository, environ: Mapping[str, str]) -> str:
+    """Return in a sentence why the fleet of the user's configuration does not have a repository's orders; "" if it has.
+
+    Raises:
+        UserError: the user's configuration cannot be read.
+    """
+    fleet = fleet_of(environ)
+    if not fleet.postgres or repository.has_remote(fleet.hub or ""):
+        return ""
+    return f"No remote of this repository is the hub {fleet.hub}, so its orders lie on this machine alone."
+
+
 def log_of(repository: Repository, environ: Mapping[str, str]) -> OrderLog:
     """Return the orders of a repository, as seen from any of its worktrees; nothing is read yet.
 

@@ -22,14 +22,14 @@ import anyio
 import anyio.to_thread
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.journal import JOURNAL
+from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import duration
 from pipeline.repo import NO_OBJECT, Entry, RefMove, Signature, TreeChange, UnreachableError
 from pipeline.run.activity_file import NOW
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import trees_of
-from pipeline.run.store import Claim, claim_ref, is_claim_of, key_of_run, order_of
+from pipeline.run.store import GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ CLAIM_BYTES: Final = 64 * 1024
 _LARGEST: Final = 1024 * 1024
 """The size in bytes from which a file of the run folder that no driver needs stays on its machine."""
 _NEEDED: Final = frozenset({JOURNAL, "run.json", "result.json"})
-_HERE_ALONE: Final = frozenset({"lock", NOW})
+_HERE_ALONE: Final = frozenset({"lock", NOW, GONE_ON})
 _STATES: Final = {None: "driving", Outcome.CANCELLED: "stopped"}
 _PAUSE_S: Final = 30.0
 _TRIES: Final = 5
@@ -203,14 +203,18 @@ class Hub:
 
         seen = await self._patiently(look)
         if checkpoint_ref(run) in seen and not self._goes_on_from(run, seen[checkpoint_ref(run)]):
+            there = readable(self._journal_of(seen[checkpoint_ref(run)]))
+            note_gone_on(run.folder, there[-1].host if there else "")
             raise superseded_error(run)
         self._seen = seen
         return seen
 
     def _goes_on_from(self, run: AnyRun, checkpoint: str) -> bool:
         """Return whether the journal of a checkpoint is the beginning of the journal here."""
-        there = self.repository.blob(f"{checkpoint}:{RUN_FOLDER}/{JOURNAL}") or b""
-        return "".join(map(str, run.journal.lines)).encode().startswith(there)
+        return "".join(map(str, run.journal.lines)).encode().startswith(self._journal_of(checkpoint))
+
+    def _journal_of(self, checkpoint: str) -> bytes:
+        return self.repository.blob(f"{checkpoint}:{RUN_FOLDER}/{JOURNAL}") or b""
 
     async def _is_before(self, run: AnyRun, there: str, commit: str) -> bool:
         """Return whether the hub's branch can be moved forward to *commit*."""
@@ -223,6 +227,7 @@ class Hub:
             seen.pop(one.ref, None)
             seen |= {} if one.new == NO_OBJECT else {one.ref: one.new}
         self._seen = seen
+        (run.folder / GONE_ON).unlink(missing_ok=True)
         mine = f"{KEPT_REFS}{key_of_run(run.folder)}"
         if run.state.has_ended:
             self.repository.delete_ref(mine)
@@ -273,11 +278,11 @@ def superseded_error(run: AnyRun) -> UserError:
     """Return the error of a driver whose run goes on elsewhere."""
     name = run.info.run_id
     return UserError(
-        f"Another machine took {name} over while this one drove it or could not reach the hub. This driver stops and "
-        f"publishes nothing. What it did stays in {run.folder}. See where it goes on: redfirst fleet runs",
+        f"Another machine took {name} over. This one stops and publishes nothing of it. What it did stays in "
+        f"{run.folder}. See where it goes on: redfirst fleet runs",
         Reason.SUPERSEDED,
         path=str(run.folder),
-        actions=("redfirst fleet runs",),
+        actions=("redfirst fleet runs", f"redfirst fleet take {name}"),
     )
 
 

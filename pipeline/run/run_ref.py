@@ -15,7 +15,7 @@ from pipeline.run.activity_file import NOW
 from pipeline.run.lease import refuse_other_driver
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.records import ARTIFACT_LIMIT, walk
-from pipeline.run.store import claim_ref, publish_ref, release_claim, run_ref
+from pipeline.run.store import GONE_ON, claim_ref, publish_ref, release_claim, run_ref
 from pipeline.run.summary_facts import work_tree
 from pipeline.trees import read_regular
 
@@ -116,5 +116,5 @@ def _point(repository: Repository, run: AnyRun, ref: str, oid: str) -> None:
 def _files(run: AnyRun) -> Iterator[tuple[str, bytes]]:
     """Yield what a run folder holds; each file is opened by its folder, so that no link leads out (ADR-R95)."""
     for parent, path, status in walk(run.folder):
-        if stat.S_ISREG(status.st_mode) and path not in {"lock", NOW}:
+        if stat.S_ISREG(status.st_mode) and path not in {"lock", NOW, GONE_ON}:
             yield f"run/{path}", read_regular(path.rpartition("/")[2], ARTIFACT_LIMIT, parent)

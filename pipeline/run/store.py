@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT
 from pipeline.run.files import disk, remove_abandoned, write_atomic
+from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -446,3 +448,20 @@ def is_on(repository: Repository, commits: Sequence[str], start: str, tip: str) 
         return True
     copies = repository.history(f"{start}..{tip}", saying=f"{REBASED_FROM}: {last}")
     return any((REBASED_FROM, last) in repository.trailers(each) for each in copies)
+
+
+GONE_ON: Final = "gone-on"
+"""The file of a run folder that says which machine goes on with the run, once this one has heard of it."""
+
+
+def note_gone_on(folder: Path, host: str) -> None:
+    """Write into the folder of a run that the machine *host* goes on with it."""
+    write_atomic(folder / GONE_ON, host.encode())
+
+
+def gone_on(folder: Path) -> str | None:
+    """Return which machine goes on with a run, as far as this one has heard; None where none does."""
+    try:
+        return visible(read_regular(folder / GONE_ON, 1024).decode("utf-8", "replace")) or "another machine"
+    except OSError:
+        return None

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 TASK_TOO: Final = """\
 `task` is for an issue that is one task as a whole. One task is one concern: ten to thirty minutes of work, about two
 production files and fifty lines. `A task` above says what it has. It is reviewed with the plan, and nobody splits the
-plan. Leave `task` out where there is more than one.
+plan. Leave `task` out where there is more than one. A revised plan gives it again.
 
 ```json
 { "task": {
@@ -79,7 +79,8 @@ async def run(ctx: Context) -> Event:
         return _drafted(ctx, given, 1)
     artifacts = draft_artifacts(ctx) | baseline
     if ctx.lane.via is not None and ctx.path(PLAN).exists():
-        artifacts["previous_plan"] = [ctx.path(PLAN)]
+        came_along = (ctx.path(task_file(task.id)) for task in accepted(tasks_of_plan(ctx, planned(ctx))))
+        artifacts["previous_plan"] = [ctx.path(PLAN), *(path for path in came_along if path.exists())]
     if ctx.lane.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
         patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)
         artifacts |= ctx.artifact("previous_patch", f"previous-{ctx.state.plan_revision}.patch", patch)

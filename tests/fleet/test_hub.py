@@ -62,9 +62,29 @@ def given_up(machine: Machine) -> None:
     late = machine.redfirst("resume", RUN, cwd=machine.worktree)
     assert (late["_code"], late["error"]["kind"]) == (75, "superseded"), late
     assert machine.project.git("rev-parse", BRANCH) == machine.project.git("rev-parse", "main")
+    said = machine.redfirst("show", RUN)
+    assert said["elsewhere"], "it has heard of it"
+    assert said["safe_next_actions"][0].endswith("redfirst fleet runs")
+    assert machine.redfirst("stop", RUN)["error"]["kind"] == "superseded"
+    assert [one["status"] for one in machine.redfirst("runs")["runs"]] == ["elsewhere"]
+    assert [one["next"] for one in machine.redfirst()["lines"] if one["about"] == "run"] == [
+        f"redfirst fleet take {RUN}"
+    ]
     ended = machine.redfirst("abandon", RUN, cwd=machine.worktree)
     assert ended["outcome"] == "cancelled", ended
+    assert ended["safe_next_actions"][0].endswith("redfirst fleet runs"), "nobody begins it anew"
     assert machine.project.git("for-each-ref", "refs/redfirst/claims") == ""
+
+
+def lands_what_is_taken(machine: Machine) -> None:
+    """Check that a machine which lost its run can take what came of it, and land that."""
+    told = machine.redfirst("fleet", "take", "gal-1")
+    assert told["next"].endswith(f"redfirst land {RUN}"), told
+    assert machine.project.git("rev-parse", BRANCH) == machine.refs()[BRANCH]
+    assert machine.project.git("status", "--porcelain", cwd=machine.worktree) == ""
+    landed = machine.redfirst("land", "GAL-1")
+    assert landed["_code"] == 0, str(landed)
+    assert machine.project.git("rev-parse", "main") == machine.refs()[BRANCH]
 
 
 @pytest.mark.broad
@@ -95,6 +115,7 @@ def test_33_a_run_whose_machine_is_gone_goes_on_elsewhere_to_the_same_code(tmp_p
     kinds = [line["kind"] for line in two.journal()]
     assert kinds.count("run_resumed") == 1
     given_up(one)
+    lands_what_is_taken(one)
     published_once(two)
 
 

@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 16230,
-    "pipeline/app": 11356,
+    "pipeline/testing": 16239,
+    "pipeline/app": 11417,
     "pipeline/steps": 7250,
-    "pipeline/faces": 7233,
+    "pipeline/faces": 7245,
     "pipeline/agents": 6765,
     "pipeline/judge": 5400,
-    "pipeline/matrix": 4611,
+    "pipeline/matrix": 4608,
     "pipeline/sandbox": 3800,
-    "pipeline/run": 3316,
+    "pipeline/run": 3330,
     "pipeline/config": 1795,
     "pipeline/repo": 1461,
     "pipeline": 1285,
     "todo": 1160,
-    "pipeline/queue": 1511,
+    "pipeline/queue": 1516,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 73_155
+IN_ALL: Final = 73_256
 MODULES: Final = 554
 IMPORTS: Final = 11.85
 """Of a hundred lines of code, those that import; the goal is 9."""

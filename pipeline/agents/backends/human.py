@@ -234,8 +234,8 @@ def _tests(desk: Desk) -> str:
     if not desk.tests.exists():
         return ""
     return (
-        "`run-tests` beside this file runs the tests over your copy as the run will: those with the ids that you give\n"
-        "it, or all.\n"
+        "`run-tests` beside this file runs the tests over your copy as the run will. Give it ids or files; without\n"
+        "any it runs all.\n"
     )
 
 

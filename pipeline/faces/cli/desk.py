@@ -204,7 +204,7 @@ def _text(document: dict[str, Any]) -> str:
     if document["waiting"] is False:
         lines.append(f"  nobody drives the run now. It takes this when you say: redfirst resume {document['run_id']}")
     else:
-        lines.append("  the run goes on. Leave the desk alone until the run says whether the report counts")
+        lines.append("  the run goes on. Leave the desk alone until the run says what came of the report")
     return "\n".join(lines)
 
 

@@ -125,13 +125,14 @@ def _runs_text(document: FleetRunsDocument) -> str:
 
 
 def _run_text(run: FleetRun) -> str:
-    where = f"{visible(run.host)} at {to_the_second(run.last_at)}, line {run.lines}, epoch {run.epoch}"
-    return f"{run.state or 'over'}, {where}{', here' if run.here else ''}"
+    how = run.state if run.state is not None else f"over: {visible(run.outcome or 'it cannot be read')}"
+    where = f"last written by {visible(run.host)} at {to_the_second(run.last_at)}, line {run.lines}, epoch {run.epoch}"
+    return f"{how}, {where}{', has a folder here' if run.here else ''}"
 
 
 @app.command()
 def take(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run of `redfirst fleet runs`.", show_default=False)],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run of the hub, or its issue.", show_default=False)],
     resume: Annotated[bool, typer.Option("--resume", help="Go on with it at once, as `redfirst resume` does.")] = False,
     agent: AgentFlags = None,
     values: ValueFlags = None,
@@ -171,4 +172,4 @@ def _taken_text(document: TakenDocument) -> str:
     lines = [f"{visible(document.run)} is in {visible(document.folder)}, on branch {visible(document.branch)}"]
     if document.set_aside is not None:
         lines.append(f"what was here is kept in {visible(document.set_aside)}")
-    return "\n".join([*lines, f"go on: {visible(document.next)}"])
+    return "\n".join([*lines, f"next: {visible(document.next)}"])

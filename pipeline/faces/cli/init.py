@@ -102,7 +102,11 @@ def init(
     if not dry_run:
         _write_new(repository.worktree / OWN_FILE, text)
     made = tracker and not dry_run and _make_tracker(repository.worktree / TRACKER)
-    following = _next(repository, start, asks=asks) if not dry_run else [_same(agent, model, argv, tracker=tracker)]
+    following = (
+        _next(repository, start, asks=asks, tracker=made)
+        if not dry_run
+        else [_same(agent, model, argv, tracker=tracker)]
+    )
     document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
     if as_document:
         print_json(document)
@@ -289,9 +293,10 @@ def _to_write(start: Start) -> Iterator[str]:
         yield "the model's name, at model"
 
 
-def _next(repository: Repository, start: Start, *, asks: bool) -> list[str]:
+def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) -> list[str]:
     steps = [start.install] if start.install is not None else []
-    steps.append(f"git add {OWN_FILE} && git commit -m 'configure redfirst'")
+    made = f"{OWN_FILE} {tracker_folder(repository.worktree)}" if tracker else OWN_FILE
+    steps.append(f"git add {made} && git commit -m 'configure redfirst'")
     steps += ["redfirst trust"] if asks or start.lacks_program else []
     return [*steps, "redfirst doctor --agents", *_to_run(repository)]
 

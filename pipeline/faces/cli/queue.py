@@ -82,7 +82,10 @@ def add(
         values=tuple(values or ()),
         recipe=recipe,
     )
-    placed = ordering.order(Repository.find(Path.cwd()), os.environ, issues, words, priority=priority, held=hold)
+    repository = Repository.find(Path.cwd())
+    placed = ordering.order(repository, os.environ, issues, words, priority=priority, held=hold)
+    if why := orders.alone(repository, os.environ):
+        say(f"{why} To share them: redfirst fleet doctor")
     _tell(placed, as_document=as_document)
 
 

@@ -221,6 +221,8 @@ def _since(began: datetime) -> str:
 
 def _state(document: ShowDocument) -> str:
     """Return how a run stands, its word in a colour."""
+    if document.elsewhere is not None:
+        return f"{paint('elsewhere', 'yellow')}: {document.elsewhere} goes on with it, and this is how it stood here"
     if document.outcome is None:
         if document.live:
             return paint("running", "cyan")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.app.issue_records import claims_of
-from pipeline.app.run_list import has_ended, newest_runs
+from pipeline.app.run_list import ELSEWHERE, has_ended, newest_runs
 from pipeline.characters import as_utf8, visible
 from pipeline.config import user_folders
 from pipeline.config.sources import repository_file, tracker_advice, tracker_folder
@@ -82,12 +82,13 @@ def standing(repository: Repository) -> StandingDocument:
     """Return what there is to do: what waits for a person, then what is next."""
     document, rest = newest_runs(repository, 0)
     open_ = [line for line in document.runs if not has_ended(line)]
-    waiting = [line for line in open_ if not line.live]
+    waiting = [line for line in open_ if not line.live and line.status != ELSEWHERE]
     landing, done = _landing(repository) if rest.runs or len(open_) < len(document.runs) else ([], set[str]())
     lines = (
         *_runs([line for line in waiting if not _only_goes_on(line)], "waits for you", "redfirst show"),
         *_runs([line for line in waiting if _only_goes_on(line)], "is to go on", "redfirst resume"),
         *_runs([line for line in open_ if line.live], "goes on", "redfirst watch"),
+        *_runs([line for line in open_ if line.status == ELSEWHERE], "went to another machine", "redfirst fleet take"),
         *landing,
         *_begin(repository),
         *_issues(repository, done),

@@ -224,11 +224,3 @@ class Store(Protocol):
             UserError: the disk does not take it.
         """
         ...
-
-
-class Lease(Protocol):
-    """The lock of the process that drives a run; ended by `release`, or by the death of the process."""
-
-    def release(self) -> None:
-        """Release the lease; a second call does nothing."""
-        ...

@@ -181,7 +181,7 @@ def _mutated(found: MutationEvidence) -> str:
     if found.uncompiled:
         counted.append(f"{found.uncompiled} in code that this build does not compile")
     if found.not_tried:
-        counted.append(f"{found.not_tried} not tried, the time was over")
+        counted.append(f"{found.not_tried} not tried, the time was over: what they would show is not known")
     if found.not_chosen:
         counted.append(f"{found.not_chosen} more are possible and were not chosen (`[probes] mutants`)")
     head = f"{found.seconds:.0f} s: {', '.join(counted)}."

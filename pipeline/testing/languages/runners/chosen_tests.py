@@ -255,7 +255,9 @@ def main(argv: list[str]) -> int:
     shares, wrong = chosen_of(runners, selectors)
     if wrong:
         sys.stdout.write("".join(f"{one}\n" for one in wrong))
-        sys.stdout.write("Nothing was run. Any end of an id that only one test has is enough.\n")
+        sys.stdout.write(
+            "Nothing was run. Any end of an id that only one test has is enough, as is the path of a file.\n"
+        )
         return NO_RUNNER
     code = 0
     # who sits at a terminal may want a debugger; else nothing waits for an answer
