@@ -20,7 +20,7 @@ WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 3 * cores : 12)))
 # compiled by collecting them, and in a clone where they never were, that comes first. A kept answer of the program
 # follows from its folders, too, which change where something is compiled.
 # pytest comes last: its closing line is the last line of the log.
-test: $(STAMP)  ## eight minutes; the tests of real agents need `make agents` once, and say so (docs/testing.md)
+test: $(STAMP)  ## a quarter of an hour on two cores; the tests of real agents need `make agents` once, and say so (docs/testing.md)
 	scripts/system-packages.sh --require
 	scripts/agent-clis.sh --show
 	scripts/js-runners.sh --show
@@ -31,7 +31,7 @@ test: $(STAMP)  ## eight minutes; the tests of real agents need `make agents` on
 	wait $$lint || { cat $(VENV)/lint.log; echo 'make test: style, types or import contracts (above)'; exit 1; }; \
 	exit $$tests
 
-test-all: $(STAMP)  ## the same with all broad cases (tests/conftest.py): an hour and more
+test-all: $(STAMP)  ## the same with all broad cases (tests/conftest.py): hours on two cores
 	TESTS_BROAD=all $(MAKE) --no-print-directory test
 
 agents:  ## the real coding agents (1.6 GB from npm, into .agents-cache) and JavaScript test runners that tests drive
