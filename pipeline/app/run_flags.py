@@ -14,6 +14,7 @@ from pipeline.config.layers import EVERY, Flags, key_path
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import Layer, Origin
 from pipeline.errors import UserError
+from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.matrix.engine.journal_kinds import ConfigChanged, Reopened, RunResumed
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.recipes.next_steps import RecipeMachine, differing
@@ -27,7 +28,7 @@ from pipeline.run.journal_kinds import LandingRefused
 from pipeline.run.recipe_run import Changed
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
-from pipeline.run.summary_facts import work_tree
+from pipeline.run.summary_facts import last_note, work_tree
 from pipeline.sandbox.redaction import MARK, redact
 from pipeline.steps.recipe_context import ReadRun
 
@@ -325,5 +326,7 @@ def previous_patch(repository: Repository, name: str, issue: str) -> tuple[str, 
     refused = [line.data for line in run.journal.of(LandingRefused)][-1:]
     told = [f"# {run.info.run_id} was not landed on {said.onto}: {said.found.replace('_', ' ')}" for said in refused]
     told += [f"# {why}" for said in refused for text in said.why for why in text.splitlines()]
+    if not refused and run.state.outcome is not None:
+        told = [f"# {run.info.run_id} ended {run.state.outcome} ({run.state.reason}): {one_line(last_note(run))}"]
     patch = repository.patch(run.info.start_tree, work_tree(run))
     return roster.spoken(place.folder), "\n".join([*told, patch])

@@ -200,6 +200,19 @@ def test_a_missing_library_breaks_the_environment() -> None:
     assert found.env_broken == "gone is not installed in the test environment"
 
 
+def test_a_module_that_a_test_keeps_away_is_missing_on_purpose() -> None:
+    halted = "import of gone halted; None in sys.modules"
+    kept_away = NO_LIBRARY.model_copy(
+        update={
+            "chain": (NO_LIBRARY.chain[0].model_copy(update={"message": halted}),),
+            "frames": (*NO_LIBRARY.frames, Frame(path="pkg/core.py", line=3, function="load")),
+        }
+    )
+    found = verdict(observed({NEW: record(NEW, Ended.FAILED, fault=kept_away)}), before=observed({}))
+    assert found.env_broken is None
+    assert found.legal, found
+
+
 def test_a_session_that_died_while_collecting_says_so() -> None:
     dead = Observation(state=RunState.CRASHED, detail="the test session died (exit code 0)")
     found = verdict(dead)

@@ -149,3 +149,25 @@ def test_that_something_is_still_there_is_red_however_it_is_looked_for(seen: tup
 def test_a_bare_failure_and_a_look_at_a_file_say_nothing_where_the_file_stays(seen: tuple[Observation, Path]) -> None:
     classes = found(seen, frozenset())
     assert {name for name, one in classes.items() if not one.legal} == NOTHING | OF_A_FILE
+
+
+def test_a_library_that_a_test_keeps_away_shows_what_the_code_does_without_it(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--disable-plugin-autoload"\npythonpath = ["."]\n',
+        "drawing.py": "def draw():\n    import pygments\n    return pygments\n",
+        "tests/test_drawing.py": """
+            import sys
+            import pytest
+            from drawing import draw
+
+            def test_it_ends_with_a_word_and_no_traceback(monkeypatch):
+                monkeypatch.setitem(sys.modules, "pygments", None)
+                with pytest.raises(SystemExit):
+                    draw()
+            """,
+    }
+    root = write(tmp_path / "project", files)
+    observation = measure(root, trace=True)
+    (record,) = observation.records.values()
+    judged = classify(record, context_of(observation, files_of(root) - {"tests/test_drawing.py"}))
+    assert (judged.cls, judged.legal) == (RedClass.ASSERTION_MISMATCH, True), judged

@@ -122,7 +122,7 @@ def _lists(asked: Asked) -> list[str]:
     shapes = entries(asked.report_schema)
     lines = [f"* {name}: {shape}" for name, shape in shapes.items()]
     free = optional(asked.report_schema)
-    lines += ["", f"May be left out: {', '.join(free)}."] if free else []
+    lines += ["", f"May be left out where PROMPT.md does not ask for it: {', '.join(free)}."] if free else []
     if _SEVERITY in shapes.get("findings", ""):
         lines += ["", "A BLOCK or HIGH finding without `evidence` counts as MEDIUM."]
     return ["", "Entries of the report's lists (`?`: may be left out):", "", *lines] if lines else []

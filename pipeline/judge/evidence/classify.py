@@ -156,7 +156,7 @@ def _in_production(fault: Fault, frame: Frame, context: Context) -> Classified:
         _is_symbol(frame.path, frame.function, symbol) for symbol in context.symbols
     ):
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{frame.function} is not implemented yet")
-    if fault.missing is not None and fault.raised.is_a("ImportError"):
+    if fault.missing is not None and fault.raised.is_a("ImportError") and not _is_kept_away(fault):
         if context.introduces(fault.missing.name, fault.missing.owner):
             return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{fault.missing.name} does not exist yet")
         return _no(RedClass.TEST_BROKEN, f"the code under test cannot be imported: {_said(fault)}{_at(frame)}")
@@ -225,12 +225,17 @@ def _reached(record: TestRecord, context: Context) -> bool | None:
 def _third_party(fault: Fault, context: Context) -> Classified | None:
     """Return ENV_BROKEN for a missing module that neither the project nor the task has; else None."""
     missing = fault.missing
-    if missing is None or missing.first_party or not fault.raised.is_a("ImportError"):
+    if missing is None or missing.first_party or not fault.raised.is_a("ImportError") or _is_kept_away(fault):
         return None
     if context.introduces(missing.name, missing.owner):
         return None
     what = f"{missing.name} of {missing.owner}" if missing.owner else missing.name
     return _no(RedClass.ENV_BROKEN, f"{what} is not installed in the test environment")
+
+
+def _is_kept_away(fault: Fault) -> bool:
+    """Return whether a test keeps a module from being imported, to look at what the code does without it."""
+    return fault.raised.message.endswith("None in sys.modules")  # in Python's words
 
 
 def _symptomatic(cls: RedClass, said: str, context: Context, symptom: Symptom) -> Classified:
