@@ -25,15 +25,14 @@ from pipeline.outcomes import COMPLETED, Reason
 from pipeline.progress import counted
 from pipeline.queue.orders import fleet_for, log_of
 from pipeline.repo import GITLINK, GitError
-from pipeline.run.activity_file import NOW
 from pipeline.run.checkout import fill_submodules, has_submodules
 from pipeline.run.journal_kinds import Published
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
 from pipeline.run.records import ARTIFACT_LIMIT, walk
+from pipeline.run.run_ref import HERE_ALONE
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import (
-    GONE_ON,
     OWNER,
     PUBLISH_REFS,
     RUN_REFS,
@@ -128,7 +127,6 @@ def not_ours(path: Path) -> str:
     return "" if status.st_uid == os.geteuid() else "it is somebody else's"
 
 
-_NOT_KEPT: Final = frozenset({"lock", NOW, GONE_ON})
 _SHA1: Final = 40
 
 
@@ -206,7 +204,7 @@ class Known:
 def _missing(place: RunPlace, kept: dict[str, str]) -> Generator[str]:
     """Yield what a run folder holds and its ref does not, as it is now."""
     for parent, path, status in walk(place.folder):
-        if stat.S_ISDIR(status.st_mode) or path in _NOT_KEPT:
+        if stat.S_ISDIR(status.st_mode) or path in HERE_ALONE:
             continue
         oid = kept.get(f"run/{path}")
         if (

@@ -90,6 +90,7 @@ class _Known:
         let_go: The same of runs that hold no issue any more, by order.
         heads: The branches of the hub.
         left: Runs that this machine had begun, and that hold no issue at the hub any more.
+        lost: Folders here of runs of other machines, with the machine of each.
     """
 
     claims: Mapping[str, Claim]
@@ -99,6 +100,7 @@ class _Known:
     let_go: Mapping[str, HubClaim]
     heads: Mapping[str, str]
     left: Collection[str]
+    lost: Mapping[Path, str]
 
     def there(self, order: Order) -> HubClaim | None:
         """Return the run of an order that is not here as it stands; None where there is none."""
@@ -150,7 +152,9 @@ class RepositoryWork:
         self._found.clear()
         self._last = known = self._known(log)
         if not only:
-            self._note_gone_on(known)
+            for folder, host in known.lost.items():
+                if folder.is_dir() and gone_on(folder) is None and not FileLease.is_held(folder):
+                    note_gone_on(folder, host)  # who looks at it here is told
             self._attend()
             self._settle(log, known)
             self._sweep(log, known)
@@ -180,15 +184,6 @@ class RepositoryWork:
     def run_at(self, folder: str) -> str | None:
         """Return a run by worktree and name, of its folder."""
         return key_of_run(Path(folder))
-
-    def _note_gone_on(self, known: _Known) -> None:
-        """Write down what other machines go on with, so that who looks at it here is told."""
-        places = {key_of_worktree(one.path): one.path for one in self.repository.worktrees() if one.is_there}
-        for claim in (*known.elsewhere.values(), *known.let_go.values()):
-            worktree, _, name = claim.run.partition("/")
-            folder = places[worktree] / WORKFLOW / name if worktree in places else None
-            if folder is not None and folder.is_dir() and gone_on(folder) is None and not FileLease.is_held(folder):
-                note_gone_on(folder, claim.host)
 
     # --- what is over, and what is missing -------------------------------------------------------------------------
 
@@ -302,7 +297,7 @@ class RepositoryWork:
         worktrees = self.repository.worktrees()
         places = {key_of_worktree(one.path): one.path for one in worktrees if one.is_there}
         if self._hub is None:
-            return _Known(found, places, {}, {}, {}, {}, ())
+            return _Known(found, places, {}, {}, {}, {}, (), {})
         begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
         try:
             hub = view_hub(self.repository, self._hub, begun)
@@ -318,13 +313,15 @@ class RepositoryWork:
 
         there = {issue: claim for issue, claim in hub.claims.items() if not is_here(claim)}
         let_go = {order: claim for order, claim in hub.let_go.items() if not is_here(claim)}
-        gone_on = {claim.run for claim in (*there.values(), *let_go.values())}
-        found = {issue: claim for issue, claim in found.items() if claim.run not in gone_on}
-        left = {run.partition("/")[0] for run in gone_on}
+        away = {claim.run: claim.host for claim in (*there.values(), *let_go.values())}
+        found = {issue: claim for issue, claim in found.items() if claim.run not in away}
+        left = {run.partition("/")[0] for run in away}
+        split = ((run.partition("/"), host) for run, host in away.items())
+        lost = {places[key] / WORKFLOW / name: host for (key, _, name), host in split if key in places}
         places = {key: path for key, path in places.items() if key not in left}
         at_hub = {name: claim for claim in there.values() for name in (claim.order, claim.run)}
         over = pushed.keys() - {claim.run for claim in hub.claims.values()}
-        return _Known(found, places, there, at_hub, let_go, hub.heads, over)
+        return _Known(found, places, there, at_hub, let_go, hub.heads, over, lost)
 
     def _line_at_hub(self, claim: HubClaim | None) -> RunLine | None:
         """Return the line of a run at the hub; each checkpoint is read once.

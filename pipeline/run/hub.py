@@ -26,9 +26,8 @@ from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import duration
 from pipeline.repo import NO_OBJECT, Entry, RefMove, Signature, TreeChange, UnreachableError
-from pipeline.run.activity_file import NOW
 from pipeline.run.records import ARTIFACT_LIMIT, walk
-from pipeline.run.run_ref import trees_of
+from pipeline.run.run_ref import HERE_ALONE, trees_of
 from pipeline.run.store import GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of
 from pipeline.trees import read_regular
 
@@ -55,7 +54,6 @@ CLAIM_BYTES: Final = 64 * 1024
 _LARGEST: Final = 1024 * 1024
 """The size in bytes from which a file of the run folder that no driver needs stays on its machine."""
 _NEEDED: Final = frozenset({JOURNAL, "run.json", "result.json"})
-_HERE_ALONE: Final = frozenset({"lock", NOW, GONE_ON})
 _STATES: Final = {None: "driving", Outcome.CANCELLED: "stopped"}
 _PAUSE_S: Final = 30.0
 _TRIES: Final = 5
@@ -294,7 +292,7 @@ def _files(run: AnyRun) -> Iterator[tuple[str, bytes]]:
     """Yield what another machine needs of the run folder; a large log stays, and a line in its place says so."""
     for parent, path, status in walk(run.folder):
         name = path.rpartition("/")[2]
-        if not stat.S_ISREG(status.st_mode) or path in _HERE_ALONE:
+        if not stat.S_ISREG(status.st_mode) or path in HERE_ALONE:
             continue
         if status.st_size > _LARGEST and name not in _NEEDED:
             content = f"{status.st_size} bytes, kept on {socket.gethostname()}\n".encode()

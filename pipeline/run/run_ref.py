@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pipeline.run.run import Run
     from pipeline.run.spending import AnyRun
 
+HERE_ALONE: Final = frozenset({"lock", NOW, GONE_ON})
+"""The files of a run folder that only this machine needs; they are kept nowhere else."""
 _TRIES: Final = 3
 
 
@@ -116,5 +118,5 @@ def _point(repository: Repository, run: AnyRun, ref: str, oid: str) -> None:
 def _files(run: AnyRun) -> Iterator[tuple[str, bytes]]:
     """Yield what a run folder holds; each file is opened by its folder, so that no link leads out (ADR-R95)."""
     for parent, path, status in walk(run.folder):
-        if stat.S_ISREG(status.st_mode) and path not in {"lock", NOW, GONE_ON}:
+        if stat.S_ISREG(status.st_mode) and path not in HERE_ALONE:
             yield f"run/{path}", read_regular(path.rpartition("/")[2], ARTIFACT_LIMIT, parent)

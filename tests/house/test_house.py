@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16239,
-    "pipeline/app": 11420,
+    "pipeline/app": 11416,
     "pipeline/steps": 7250,
     "pipeline/faces": 7245,
     "pipeline/agents": 6765,
     "pipeline/judge": 5402,
     "pipeline/matrix": 4608,
     "pipeline/sandbox": 3800,
-    "pipeline/run": 3330,
+    "pipeline/run": 3329,
     "pipeline/config": 1795,
     "pipeline/repo": 1461,
     "pipeline": 1285,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1516,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 73_261
+IN_ALL: Final = 73_256
 MODULES: Final = 554
 IMPORTS: Final = 11.85
 """Of a hundred lines of code, those that import; the goal is 9."""

@@ -311,7 +311,7 @@ class ClaimedCommit:
         told = next(noticed_lines(noticing))
         notes = (*found.notes, f"no test was RED: all pass over the code before; {told}")
         if noticing.not_tried and not noticing.notices:
-            raise Unchecked(f"{told}. Give it more time: `seconds` of [probes]")
+            raise Unchecked(f"{told}. `seconds` of [probes] says how long faults are tried")
         if noticing.trouble:
             return _judged(found, problems, Status.NOT_TESTABLE, notes=notes)
         if not noticing.notices:
