@@ -12,11 +12,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.judge.policy.roles import Writes
 from pipeline.outcomes import Reason
 
@@ -60,11 +61,7 @@ class Written(StrEnum):
     UNCHANGED = "unchanged"
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class IgnoredKey(_Document):
+class IgnoredKey(Frozen):
     """A key of ours that the product does not keep, or keeps less strictly."""
 
     key: str
@@ -72,7 +69,7 @@ class IgnoredKey(_Document):
     why: str
 
 
-class ExportedRole(_Document):
+class ExportedRole(Frozen):
     """One role and its file."""
 
     role: str
@@ -82,7 +79,7 @@ class ExportedRole(_Document):
     ignored: tuple[IgnoredKey, ...]
 
 
-class ExportDocument(_Document):
+class ExportDocument(Frozen):
     """What `agents export --json` prints."""
 
     document: Literal["redfirst.agents-export/1"] = Field(default="redfirst.agents-export/1", alias="schema")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from pipeline.app import conflicting_changes
 from pipeline.app.driving import keep_at_hub, put_away, undo_edits
@@ -24,6 +24,7 @@ from pipeline.app.run_config import refuse_recursion
 from pipeline.config.model import Config
 from pipeline.config.tables import Gates
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.judge.reports.edited import plan_form, task_form
 from pipeline.judge.reports.fields import path_problem
 from pipeline.judge.reports.hygiene import lint_plan
@@ -439,10 +440,8 @@ def _require_unchanged(ctx: Context, contents: Mapping[str, bytes]) -> None:
         )
 
 
-class AnsweredDocument(BaseModel):
+class AnsweredDocument(Frozen):
     """How a run stands that was answered and is not driven: `queued`, or by outcome and reason."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.answered/1"] = Field(default="redfirst.answered/1", alias="schema")
     ok: Literal[True] = True

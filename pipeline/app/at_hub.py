@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,13 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.app.run_list import RunIndex, aged, has_ended, line_at
-from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, RefMove, UnreachableError
-from pipeline.run.hub import CHECKPOINT_REFS, CLAIM_BYTES, KEPT_REFS, ORDER_REFS
+from pipeline.run.hub import CHECKPOINT_REFS, KEPT_REFS, ORDER_REFS
 from pipeline.run.runs_of_repository import RUNNING, Roster
-from pipeline.run.store import Claim, claim_ref, key_of_run
+from pipeline.run.store import CLAIM_BYTES, Claim, claim_ref, key_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -28,26 +26,9 @@ if TYPE_CHECKING:
 HEADS: Final = "refs/heads/"
 
 
-@dataclass(frozen=True)
-class HubClaim:
-    """A claim as the hub has it.
+class HubClaim(Claim):
+    """A claim as the hub has it, and the last checkpoint of its run, if there is one; that is not fetched by this."""
 
-    Attributes:
-        run: Who has it, or had it.
-        state: How that run stood then.
-        order: The order that it came of.
-        host: The machine that wrote it.
-        matrix: The hash of the routing matrix that the run began with.
-        redfirst: The version that it began with.
-        checkpoint: The last checkpoint of the run, which is not fetched by this; None where there is none.
-    """
-
-    run: str
-    state: str
-    order: str | None
-    host: str
-    matrix: str | None
-    redfirst: str
     checkpoint: str | None = None
 
 
@@ -89,7 +70,7 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
     for ref, oid in refs.items():
         claim = read_claim(repository, oid) if is_claim(ref) else None
         if claim is not None:
-            claims[ref] = replace(claim, checkpoint=refs.get(f"{CHECKPOINT_REFS}{claim.run}"))
+            claims[ref] = claim.model_copy(update={"checkpoint": refs.get(f"{CHECKPOINT_REFS}{claim.run}")})
 
     def below(folder: str, found: Mapping[str, HubClaim]) -> dict[str, HubClaim]:
         return {ref.removeprefix(folder): one for ref, one in found.items() if ref.startswith(folder)}
@@ -100,15 +81,10 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
 
 def read_claim(repository: Repository, oid: str) -> HubClaim | None:
     """Return what a claim says that is here; None where no run has written it."""
-    content = repository.blob(oid, CLAIM_BYTES) or b""
     try:
-        run = Claim.read(content).run
-        said: dict[str, object] = json.loads(content)
-    except (ValueError, RecursionError):
+        return HubClaim.model_validate_json(repository.blob(oid, CLAIM_BYTES) or b"")
+    except ValueError:
         return None
-    order, matrix = (text if isinstance(text := said.get(key), str) else None for key in ("order", "matrix"))
-    host, version = (visible(str(said.get(key, ""))) for key in ("host", "redfirst"))
-    return HubClaim(run, str(said.get("state", "driving")), order, host, matrix, version)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.app.at_hub import HEADS, look_up_base, refs_of_hub, share_branch
 from pipeline.app.run_config import refuse_recursion, trusted_config
@@ -20,6 +20,7 @@ from pipeline.app.webhooks import LARGEST, Incoming, RefusedError, read
 from pipeline.config.commits import styled
 from pipeline.config.triggers import EVERYBODY, Source, TriggerTable
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.queue.deliveries import Delivered, Deliveries, Result, Why, deliveries_of
@@ -55,10 +56,8 @@ _WORDS: Final[dict[Why, str]] = {
 }
 
 
-class DeliveryDocument(BaseModel):
+class DeliveryDocument(Frozen):
     """What became of a delivery. `status` is that of HTTP: 202 where it is taken, 200 where there is nothing to do."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.delivery/1"] = Field(default="redfirst.delivery/1", alias="schema")
     ok: Literal[True] = True

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from pipeline.frozen import Frozen
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class LoginLine(_Document):
+class LoginLine(Frozen):
     """A login file that is there; it was not read."""
 
     path: str
     private: bool
 
 
-class AgentLine(_Document):
+class AgentLine(Frozen):
     """An agent, a model server or the model API, as it is found here.
 
     Args:
@@ -41,7 +39,7 @@ class AgentLine(_Document):
     config: tuple[str, ...]
 
 
-class Check(_Document):
+class Check(Frozen):
     """One question of the self-check. `same_as` is the check that tells its cause, where another one does."""
 
     id: str
@@ -51,7 +49,7 @@ class Check(_Document):
     same_as: str | None = None
 
 
-class DoctorDocument(_Document):
+class DoctorDocument(Frozen):
     """What `doctor --json` prints. `judge`: a run can be started, but look at the warnings first."""
 
     schema_: Literal["redfirst.doctor/1"] = Field(default="redfirst.doctor/1", alias="schema")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from pipeline.characters import visible
+from pipeline.frozen import Frozen
 from pipeline.judge.reports.fields import Severity
 from pipeline.judge.reports.findings import Stage
 from pipeline.matrix.routing.state import TaskStatus
@@ -31,12 +32,10 @@ TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.P
 STAGES: Final = {Step.REVIEW_PLAN: Stage.PLAN, Step.REVIEW_SPLIT: Stage.SPLIT, Step.FINAL_REVIEW: Stage.FINAL}
 
 
-class Document(BaseModel):
+class Document(Frozen):
     """What a command prints with `--json`, or a part of it."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, from_attributes=True, defer_build=True
-    )
+    model_config = ConfigDict(from_attributes=True)
 
 
 class RedLine(Document):

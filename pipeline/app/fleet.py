@@ -102,16 +102,7 @@ def fleet_status(repository: Repository, environ: Mapping[str, str]) -> FleetDoc
         repository=fleet.name,
         hub=fleet.hub or "",
         orders=dict(sorted(Counter(orders).items())),
-        workers=tuple(
-            FleetWorker(
-                machine=one.machine,
-                pid=one.pid,
-                address=one.address,
-                silent_s=one.silent_s,
-                stalled=(one.silent_s or 0) > STALLED_S,
-            )
-            for one in workers_of(dsn)
-        ),
+        workers=tuple(map(FleetWorker.model_validate, workers_of(dsn))),
         slots=tuple(
             FleetSlot(kind=kind, most=most, free=work.shared.free(kind, most)) for kind, most in work.slots().items()
         ),
@@ -178,7 +169,7 @@ def _workers(
     repository: Repository, environ: Mapping[str, str], workers: list[WorkerSeen], view: HubView | None
 ) -> Iterator[Check]:
     """Yield who works, and which runs nobody drives as far as can be seen."""
-    silent = [f"{one.pid} on {one.machine}" for one in workers if (one.silent_s or 0) > STALLED_S]
+    silent = [f"{one.pid} on {one.machine}" for one in workers if one.stalled]
     if silent:
         message = f"silent for more than {STALLED_S} s: {', '.join(silent)}. Their orders are free for others"
         yield Check(id="workers", status="warn", message=message, advice="end or mend these processes")

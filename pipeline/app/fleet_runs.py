@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.app.at_hub import read_claim, refs_of_hub, view_hub
 from pipeline.app.run_config import read_config
@@ -21,6 +21,7 @@ from pipeline.app.run_list import line_at
 from pipeline.app.worktrees import free_place
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.repo import GitError, Repository
@@ -58,15 +59,13 @@ _MOST_FILES: Final = 100_000
 _PLAIN: Final = "100644"
 
 
-class FleetRun(BaseModel):
+class FleetRun(Frozen):
     """A run as its last checkpoint at the hub has it.
 
     `run` is its worktree and name. `state` is what the claim on its issue says, null where nobody has one: `driving`,
     `parked`, `stopped` or `queued`. `outcome` is how it ended or rests. `host` is the machine that wrote the last line,
     at `last_at`; it has a process that drives it, or had one. `here` is its folder on this machine, if there is one.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: str
     issue: str | None
@@ -80,10 +79,8 @@ class FleetRun(BaseModel):
     here: str | None
 
 
-class FleetRunsDocument(BaseModel):
+class FleetRunsDocument(Frozen):
     """What `redfirst fleet runs --json` prints; a checkpoint that cannot be read is named in `unreadable`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.fleet-runs/1"] = Field(default="redfirst.fleet-runs/1", alias="schema")
     ok: Literal[True] = True
@@ -92,10 +89,8 @@ class FleetRunsDocument(BaseModel):
     unreadable: tuple[str, ...] = ()
 
 
-class TakenDocument(BaseModel):
+class TakenDocument(Frozen):
     """What `redfirst fleet take --json` prints: where the run is now, and how it goes on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.fleet-taken/1"] = Field(default="redfirst.fleet-taken/1", alias="schema")
     ok: Literal[True] = True

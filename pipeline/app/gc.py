@@ -15,11 +15,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.app.at_hub import old_checkpoints
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.progress import counted
@@ -64,10 +65,8 @@ if TYPE_CHECKING:
 Kind = Literal["checkout", "pool", "run_folder", "worktree", "publish_ref", "claim", "run_ref", "orders", "checkpoint"]
 
 
-class GcLine(BaseModel):
+class GcLine(Frozen):
     """One thing that runs have left: what becomes of it, and the proof that nobody needs it, or why it stays."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind
     what: str
@@ -75,10 +74,8 @@ class GcLine(BaseModel):
     why: str
 
 
-class GcDocument(BaseModel):
+class GcDocument(Frozen):
     """All of them. Without `--apply` nothing is removed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.gc/1"] = Field(default="redfirst.gc/1", alias="schema")
     ok: Literal[True] = True

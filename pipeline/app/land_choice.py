@@ -6,11 +6,12 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.app.next_lines import unfinished_on
 from pipeline.app.run_list import lines_of
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.run import tracker
 from pipeline.run.journal_kinds import LandingRefused, Published
@@ -31,14 +32,12 @@ if TYPE_CHECKING:
 _GIVEN_UP: Final = frozenset({Outcome.FAILED, Outcome.CANCELLED, Outcome.REJECTED})
 
 
-class LandLine(BaseModel):
+class LandLine(Frozen):
     """One run. `commits` are those on the base; `found` and `then` say what came of the pick, `why` what is in the way.
 
     `already`: it had landed before. `passed_over`: it was not named, and something else counts in its place. `waits`:
     for an issue that it depends on, for a person, or for what is in the way. `order` was placed for its issue.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: str
     issue: str
@@ -53,13 +52,11 @@ class LandLine(BaseModel):
     safe_next_actions: tuple[str, ...] = ()
 
 
-class LandDocument(BaseModel):
+class LandDocument(Frozen):
     """What came of all of them, in the order in which they were picked; `before` and `after` are the tip of `onto`.
 
     `ok`: nothing was refused and nothing waits. The exit code is 0 then, 7 where a result was refused, else 4.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.land/1"] = Field(default="redfirst.land/1", alias="schema")
     ok: bool

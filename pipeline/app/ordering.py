@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import RunWords
 from pipeline.queue.orders import Wanted, log_of
@@ -29,14 +30,12 @@ if TYPE_CHECKING:
     from pipeline.repo import Repository
 
 
-class OrderRecord(BaseModel):
+class OrderRecord(Frozen):
     """One order. `begins` and `why` (it does not) are null where nobody looked whether it could.
 
     `not_before` is when it may begin; where it has a run, when the limit of an account ends that this waits for or is
     parked by.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     order: str
     do: Literal["run", "resume"]
@@ -58,10 +57,8 @@ class OrderRecord(BaseModel):
     why: str | None = None
 
 
-class QueueDocument(BaseModel):
+class QueueDocument(Frozen):
     """What these commands print with `--json`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.queue/1"] = Field(default="redfirst.queue/1", alias="schema")
     ok: Literal[True] = True

@@ -140,7 +140,7 @@ def change_of(run: Run, loaded: Loaded, secrets: Collection[str]) -> ConfigChang
     last = next((line.data for line in reversed(run.journal.of(ConfigChanged))), None)
     if now == (run.info.config_hash if last is None else last.config_hash):
         return None
-    before: dict[str, object] = run.info.config if last is None else last.config
+    before: Mapping[str, object] = run.info.config if last is None else last.config
     if not before:  # an earlier version said only the limits
         limits = {**cast("dict[str, object]", run.info.config.get("limits", {})), **run.state.limits}
         before = {**run.info.config, "limits": limits}

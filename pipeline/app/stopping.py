@@ -7,9 +7,10 @@ import select
 import signal
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.run.activity_file import read_now
 from pipeline.run.lease import FileLease, driver_of
@@ -68,10 +69,8 @@ _AT_ONCE_S: Final = (1.0, 30.0)
 """The same where nobody is let answer: two signals at once would be one."""
 
 
-class StoppedDocument(BaseModel):
+class StoppedDocument(Frozen):
     """How a run stands that was asked to stop. Where it is not `stopped` yet, `waits_for` says what it lets end."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.stopped/1"] = Field(default="redfirst.stopped/1", alias="schema")
     ok: Literal[True] = True

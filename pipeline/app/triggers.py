@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.app.doctor_document import Check
 from pipeline.app.run_config import read_config
 from pipeline.config.layers import Flags
 from pipeline.config.triggers import Source, TriggerTable
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import Reason
 from pipeline.queue.deliveries import MOST_FAILURES, Why, deliveries_of
@@ -26,10 +27,8 @@ MOST_ATTEMPTS: Final = 3
 """So often triggers order one issue."""
 
 
-class TriggerRecord(BaseModel):
+class TriggerRecord(Frozen):
     """A trigger. `missing` is the variable of its secret where that is not set; `orders` counts those it placed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     source: Source
@@ -39,10 +38,8 @@ class TriggerRecord(BaseModel):
     orders: int
 
 
-class TriggersDocument(BaseModel):
+class TriggersDocument(Frozen):
     """What `trigger list` and `trigger resume` print with `--json`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.triggers/1"] = Field(default="redfirst.triggers/1", alias="schema")
     ok: Literal[True] = True

@@ -13,6 +13,7 @@ TYPES: Final = ("feat", "fix", "test", "docs", "refactor", "chore", "style", "ch
 """The types of our commits."""
 LONGEST: Final = 72
 _SAMPLE: Final = "take what it says"
+_TYPED: Final = re.compile(r"(build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test): +(?=\S)")
 
 
 def _subject(text: str) -> str:
@@ -42,7 +43,10 @@ class Commits(Table):
     subject: Annotated[
         str,
         AfterValidator(_subject),
-        Field(description="The form of subjects; {type}, {title} and {issue} are filled in"),
+        Field(
+            description="The form of subjects; {type}, {title} and {issue} are filled in. A type that a title begins "
+            "with counts; else an issue with the label bug is a `fix`"
+        ),
     ] = "{type}: {title}"
     pattern: Annotated[
         Annotated[str, AfterValidator(_pattern)] | None, Field(description="What each subject has to match")
@@ -79,9 +83,17 @@ def subject_as(rules: Commits, kind: str, title: str, issue: str) -> str:
     return around.replace("{title}", title)
 
 
+def split_type(title: str) -> tuple[str | None, str]:
+    """Return the type of Conventional Commits that a title begins with, None without one, and the rest of the title."""
+    words = title.strip()
+    found = _TYPED.match(words)
+    return (None, words) if found is None else (found[1], words[found.end() :])
+
+
 def misfits(rules: Commits, issue: str, titles: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the subjects that the pattern would refuse: of each type, with each title, or with a sample."""
     if rules.pattern is None:
         return ()
-    tried = [subject_as(rules, kind, title, issue) for title in titles or (_SAMPLE,) for kind in TYPES]
+    found = [split_type(title) for title in titles or (_SAMPLE,)]
+    tried = [subject_as(rules, kind, rest, issue) for given, rest in found for kind in ((given,) if given else TYPES)]
     return tuple(subject for subject in tried if re.search(rules.pattern, subject) is None)

@@ -10,18 +10,17 @@ import re
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from pipeline.frozen import Frozen
 from pipeline.matrix.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.vocabulary import Loop
 
 Seconds = Annotated[int, Field(ge=1)]
 
 
-class Table(BaseModel):
+class Table(Frozen):
     """A frozen table in which an unknown key is an error, so that a typo does not pass for a setting."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 Cost = Annotated[float, Field(gt=0, allow_inf_nan=False, description="USD that may be spent; else no limit")]

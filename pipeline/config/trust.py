@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from pipeline.config.agents import TAKES_MODEL
 from pipeline.config.keys import dotted
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.judge.policy.control_files import is_control
 from pipeline.outcomes import Reason
 from pipeline.testing.languages.table import LANGUAGES
@@ -59,10 +60,8 @@ class Widening:
     instead: str = ""
 
 
-class _Store(BaseModel):
+class _Store(Frozen):
     """The content of `trust.json`: the trusted hashes by repository identity."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     document: Literal["redfirst.trust-store/1"] = Field("redfirst.trust-store/1", alias="schema")
     repositories: Mapping[str, str] = {}

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.frozen import Frozen
 from pipeline.safe_names import BareName, BranchName, ObjectName, Timestamp
 
 KINDS: Final[dict[str, type[OrderFact]]] = {}
@@ -33,10 +34,8 @@ class OrderFact(BaseModel):
         KINDS[cls.KIND] = cls
 
 
-class RunWords(BaseModel):
+class RunWords(Frozen):
     """What of the command line of `run` an order says; nothing of it counts for a run that is gone on with."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base: str | None = None
     approve: tuple[str, ...] = ()

@@ -338,6 +338,11 @@ class WorkerSeen:
     address: str | None
     silent_s: float | None
 
+    @property
+    def stalled(self) -> bool:
+        """Return whether its orders are free for others."""
+        return (self.silent_s or 0) > STALLED_S
+
 
 def workers_of(dsn: str) -> list[WorkerSeen]:
     """Return the workers that are connected to the database.

@@ -8,9 +8,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, ValidationError
 
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.run.files import to_json, write_atomic
 from pipeline.run.records import MIB, read_record
 
@@ -23,20 +24,16 @@ if TYPE_CHECKING:
 NOW: Final = "now.json"
 
 
-class Doing(BaseModel):
+class Doing(Frozen):
     """One thing that is being done, in words, since when, and the last lines of what an agent says in it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     what: str
     since: AwareDatetime
     said: tuple[str, ...] = ()
 
 
-class Now(BaseModel):
+class Now(Frozen):
     """The file: what the driver of this epoch is doing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     epoch: int
     doing: tuple[Doing, ...]

@@ -28,7 +28,7 @@ from pipeline.progress import duration
 from pipeline.repo import NO_OBJECT, Entry, RefMove, Signature, TreeChange, UnreachableError
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import HERE_ALONE, trees_of
-from pipeline.run.store import GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of
+from pipeline.run.store import CLAIM_BYTES, GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ KEPT_REFS: Final = "refs/redfirst/checkpoints/"
 """The refs here that have the last checkpoint which a driver of this machine pushed."""
 RUN_FOLDER: Final = "run"
 """The name of the run's folder in the tree of a checkpoint."""
-CLAIM_BYTES: Final = 64 * 1024
 _LARGEST: Final = 1024 * 1024
 """The size in bytes from which a file of the run folder that no driver needs stays on its machine."""
 _NEEDED: Final = frozenset({JOURNAL, "run.json", "result.json"})
@@ -176,8 +175,8 @@ class Hub:
 
     def _holder(self, ref: str, claim: str) -> str:
         try:
-            return Claim.read(self.repository.blob(claim, CLAIM_BYTES) or b"").run
-        except (ValueError, RecursionError):
+            return Claim.model_validate_json(self.repository.blob(claim, CLAIM_BYTES) or b"").run
+        except ValueError:
             return f"{ref}, which no run has written,"
 
     # --- what the hub has ----------------------------------------------------------------------------------------

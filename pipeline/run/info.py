@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.phases import EVERYBODY, Phases
 from pipeline.safe_names import BareName, BranchName, ObjectName, SessionName, Timestamp
@@ -23,11 +25,7 @@ HIDDEN: Final = "(hidden)"
 Trigger = Literal["cli", "mcp"]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
-
-
-class RecipeFacts(_Record):
+class RecipeFacts(Frozen):
     """Which recipe a run is of: its hash is that of all its steps, `path` is where it was found."""
 
     name: BareName
@@ -36,7 +34,7 @@ class RecipeFacts(_Record):
     path: str
 
 
-class ChangeSeen(_Record):
+class ChangeSeen(Frozen):
     """The change that a run of a recipe is about: the input that names it, the trees before it and with it."""
 
     input: BareName
@@ -44,7 +42,7 @@ class ChangeSeen(_Record):
     after: ObjectName
 
 
-class RunInfo(_Record):
+class RunInfo(Frozen):
     """run.json: everything that must not change while the run lives."""
 
     schema_: str = Field(default="redfirst.run/1", alias="schema")
@@ -61,10 +59,10 @@ class RunInfo(_Record):
     start_tree: ObjectName
     config: dict[str, object]
     config_hash: str
-    flags: dict[str, dict[str, str]] = {}
+    flags: Mapping[str, dict[str, str]] = {}
     """What the command line said of the configuration: `set` by key, `agent` by role."""
     prompts_hash: str
-    limits: dict[str, int] = {}
+    limits: Mapping[str, int] = {}
     """How often a loop of the machine may be taken, by its name; and how much of it may be done side by side."""
     gates: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
@@ -74,7 +72,7 @@ class RunInfo(_Record):
     """None of a run that an older version began: it is of the recipe `issue`."""
     steps: dict[str, object] | None = None
     """The whole recipe of a run that the matrix does not drive, and `inputs` its values."""
-    inputs: dict[str, str] = {}
+    inputs: Mapping[str, str] = {}
     change: ChangeSeen | None = None
     """The change that one of the inputs names; then its steps see the files with it."""
     phases: Phases = EVERYBODY
@@ -84,7 +82,7 @@ class RunInfo(_Record):
     trigger: Trigger = "cli"
     """Who began it: a person at the command line, or an agent of another program (`redfirst mcp`)."""
     started_at: Timestamp
-    tracker_before: dict[str, str | None] = {}
+    tracker_before: Mapping[str, str | None] = {}
     """sha256 of each tracker file that the claim rewrites in the user's worktree, as it was before."""
 
     @property
@@ -116,7 +114,7 @@ def _without_values(value: object, *, hide: bool = False) -> object:
     return HIDDEN if hide else value
 
 
-class ChangeRecord(_Record):
+class ChangeRecord(Frozen):
     """One admitted change: `oid` is the blob (None for a deletion), `mode` git's."""
 
     path: str
@@ -126,7 +124,7 @@ class ChangeRecord(_Record):
     sha256: str | None = None
 
 
-class ViolationRecord(_Record):
+class ViolationRecord(Frozen):
     """One refused change, in words that the agent was told."""
 
     path: str
@@ -134,7 +132,7 @@ class ViolationRecord(_Record):
     why: str
 
 
-class Usage(_Record):
+class Usage(Frozen):
     """What a dispatch cost. None means that the backend does not say; never 0 for unknown."""
 
     cost_usd: float | None = None
@@ -143,7 +141,7 @@ class Usage(_Record):
     model: str | None = None
 
 
-class TokenCount(_Record):
+class TokenCount(Frozen):
     """Tokens of one model; `input` counts those that came from or went into a cache too."""
 
     input: int
@@ -152,7 +150,7 @@ class TokenCount(_Record):
     cache_write: int = 0
 
 
-class ModelTraffic(_Record):
+class ModelTraffic(Frozen):
     """What went through the gateway in one dispatch (network `model`); sizes in bytes."""
 
     requests: int
@@ -161,7 +159,7 @@ class ModelTraffic(_Record):
     bytes_down: int
     answers: int = 0
     """Of models, whole ones."""
-    by_model: dict[str, TokenCount] = {}
+    by_model: Mapping[str, TokenCount] = {}
     cost_usd: float | None = None
     """By known prices; None if one of them is not known."""
     unpriced: tuple[str, ...] = ()
@@ -172,7 +170,7 @@ class ModelTraffic(_Record):
     """Answers that broke off: their tokens are a lower bound."""
 
 
-class AgentFacts(_Record):
+class AgentFacts(Frozen):
     """Who was asked: nothing of it is inherited from a product's own settings in silence."""
 
     product: str
@@ -182,7 +180,7 @@ class AgentFacts(_Record):
     effort: str | None = None
 
 
-class Try(_Record):
+class Try(Frozen):
     """One agent that was out of reach, before the one that the result is of; its files are in `try-N`."""
 
     agent: AgentFacts
@@ -190,14 +188,14 @@ class Try(_Record):
     usage: Usage = Usage()
 
 
-class Reserved(_Record):
+class Reserved(Frozen):
     """What a dispatch may spend: its share of what was left when it began. None = no limit but the dispatches."""
 
     cost_usd: float | None = None
     tokens: int | None = None
 
 
-class DispatchResult(_Record):
+class DispatchResult(Frozen):
     """result.json: a dispatch is finished when this file is there."""
 
     schema_: str = Field(default="redfirst.result/1", alias="schema")
@@ -237,7 +235,7 @@ class DispatchResult(_Record):
     """When the first of the services that were out of reach may be asked again, where one says so."""
 
 
-class DispatchRecord(_Record):
+class DispatchRecord(Frozen):
     """What the journal says of one dispatch when it starts."""
 
     dispatch: BareName

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import Line
 from pipeline.matrix.engine.journal_kinds import EffectMade, JournalEvent
 from pipeline.progress import counted
@@ -83,10 +84,8 @@ class MeasuredTests(JournalEvent):
         return ", ".join(parts)
 
 
-class TrackerFile(BaseModel):
+class TrackerFile(Frozen):
     """The sha256 of a file of the user's tracker before and after the run wrote it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     before: str
     after: str

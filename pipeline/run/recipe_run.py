@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import JOURNAL
 from pipeline.matrix.engine.journal_kinds import RunResumed
 from pipeline.matrix.engine.protocols import Decision
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
     from pipeline.run.info import RunInfo
 
 
-class Changed(BaseModel):
+class Changed(Frozen):
     """A recipe that a run goes on with: which one, the whole of it, and the values of its inputs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     recipe: RecipeFacts
     steps: dict[str, object]

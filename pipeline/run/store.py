@@ -13,9 +13,10 @@ import re
 import secrets
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from pipeline.characters import visible
 from pipeline.errors import UserError
@@ -112,9 +113,7 @@ PUBLISH_REFS = "refs/redfirst/publish/"
 CLAIM_REFS = "refs/redfirst/claims/"
 _IGNORE_ALL = b"*\n"
 _CLAIM_TRIES = 3
-_CLAIM_BYTES = 64 * 1024
-_HOLDER = re.compile(r"[A-Za-z0-9_-]+/run-[A-Za-z0-9._@-]+")
-_LONGEST_HOLDER = 400
+CLAIM_BYTES = 64 * 1024
 _NAME = re.compile(r"run-(?P<issue>.+?)(?:@(?P<attempt>[2-9]|[1-9][0-9]+))?\Z")
 
 
@@ -275,27 +274,22 @@ def owner_of(git_dir: Path) -> dict[str, Any] | None:
     return cast("dict[str, Any]", said) if isinstance(said, dict) else None
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What the claim on an issue says: `<worktree>/<run>`, and where that worktree is."""
+class Claim(BaseModel):
+    """What the claim on an issue says: `<worktree>/<run>`, and where that worktree is.
 
-    run: str
+    At a hub it says more: how the run stood, the order that it came of, the machine that wrote the claim, and the hash
+    of the routing matrix and the version that the run began with.
+    """
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    run: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+/run-[A-Za-z0-9._@-]+$", max_length=400)]
     worktree: str
-
-    @classmethod
-    def read(cls, content: bytes) -> Claim:
-        """Return what a claim says.
-
-        Raises:
-            ValueError: no run has written it.
-        """
-        said: object = json.loads(content)
-        run, worktree = (said.get("run"), said.get("worktree")) if isinstance(said, dict) else (None, None)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        if not isinstance(run, str) or not isinstance(worktree, str):
-            raise ValueError("it has no run and worktree")  # noqa: TRY004  (all that is wrong is one error)
-        if not _HOLDER.fullmatch(run) or len(run) > _LONGEST_HOLDER:
-            raise ValueError("it names no run")
-        return cls(run, worktree)
+    state: str = "driving"
+    order: str | None = None
+    host: Annotated[str, AfterValidator(visible)] = ""
+    matrix: str | None = None
+    redfirst: Annotated[str, AfterValidator(visible)] = ""
 
     @property
     def name(self) -> str:
@@ -317,8 +311,8 @@ def claims(repository: Repository) -> dict[str, Claim | UserError]:
 
 def _claim(repository: Repository, ref: str, oid: str) -> Claim | UserError:
     try:
-        return _where_it_is(repository, Claim.read(repository.blob(oid, _CLAIM_BYTES) or b""))
-    except (ValueError, RecursionError):
+        return _where_it_is(repository, Claim.model_validate_json(repository.blob(oid, CLAIM_BYTES) or b""))
+    except ValueError:
         return UserError(
             f"{ref} is no claim that a run has written, so nobody can tell who has {ref.removeprefix(CLAIM_REFS)}. "
             f"Look at it: git cat-file -p {ref}. Then remove it: git update-ref -d {ref}",
@@ -335,7 +329,7 @@ def _where_it_is(repository: Repository, claim: Claim) -> Claim:
     key = claim.run.partition("/")[0]
     there = (one.path for one in repository.worktrees() if one.is_there)
     moved = next((path for path in there if key_of_worktree(path) == key), None)
-    return claim if moved is None else replace(claim, worktree=str(moved))
+    return claim if moved is None else claim.model_copy(update={"worktree": str(moved)})
 
 
 def claim_holders(repository: Repository) -> dict[str, str]:

@@ -7,8 +7,9 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal_kinds import DecisionMade, RunParked, RunResumed
 from pipeline.matrix.recipes.next_steps import held_by, honours, seams_of
 from pipeline.matrix.recipes.step_table import Checkpoint
@@ -25,25 +26,21 @@ if TYPE_CHECKING:
     from pipeline.steps.recipe_context import RecipeContext, Words
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class StepError(_Document):
+class StepError(Frozen):
     """Why a step did not come out: the signal in small letters, and what was said of it."""
 
     kind: str
     message: str
 
 
-class LeftFile(_Document):
+class LeftFile(Frozen):
     """A file that a step left, by its path in the run."""
 
     path: str
     sha256: str
 
 
-class Verified(_Document):
+class Verified(Frozen):
     """What somebody else than the author looked at: by whom, what, and the sha256 of what they looked at."""
 
     by: str
@@ -51,7 +48,7 @@ class Verified(_Document):
     digest: str
 
 
-class PayloadLeft(_Document):
+class PayloadLeft(Frozen):
     """A payload that others may use: its form, the dispatch that it is from (`measured`: none), and where it is."""
 
     schema_: str = Field(alias="schema")
@@ -60,14 +57,14 @@ class PayloadLeft(_Document):
     path: str
 
 
-class SeamSaid(_Document):
+class SeamSaid(Frozen):
     """A contract between steps, and whether this one says that it keeps to it."""
 
     name: str
     state: Literal["honoured", "not_honoured", "not_reported"]
 
 
-class Bundle(_Document):
+class Bundle(Frozen):
     """What others may build on; `dependent_safe` is whether those may that take nothing half."""
 
     dependent_safe: bool
@@ -78,7 +75,7 @@ class Bundle(_Document):
     seams: tuple[SeamSaid, ...]
 
 
-class StepOutcome(_Document):
+class StepOutcome(Frozen):
     """How a step came out. `wave` is the start that it belongs to, `seconds` how long it took, all tries together."""
 
     schema_: Literal["redfirst.step-outcome/1"] = Field(default="redfirst.step-outcome/1", alias="schema")

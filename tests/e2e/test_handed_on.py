@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 FAST = '[agents.simplify]\nbackend = "off"\n'
-STUBS = FAST + "[stub_first]\npytest = true\n"
+STUBS = "[stub_first]\npytest = true\n"
 
 
 def symbol(number: int) -> list[dict[str, str]]:
@@ -56,6 +56,10 @@ PLANNED = plan_for("m1.py", "m2.py")
 STORY: list[Entry] = [
     {**PLANNED, "report": {**PLANNED["report"], **SEEN}},
     review("review-plan", "ACCEPTABLE", finding("Name the overflow", "LOW")),
+    {
+        "when": {"kind": "review-plan", "role": "simplify"},
+        "report": {"verdict": "MOSTLY APPROPRIATE", "findings": [{"title": "One loop", "simpler": "A sum."}]},
+    },
     split_into(module_task(1, symbols=symbol(1)), module_task(2)),
     review("review-split", "ACCEPTABLE", finding("Say the unit", "MEDIUM")),
     # 1: a stub that is more than a stub, then a stub
@@ -100,6 +104,7 @@ def test_remarks_beside_acceptable_reach_the_splitter_tests_and_make(told: Playe
         said = told.asked(step, task="1").text("remarks")
         assert "Name the overflow" in said, step
         assert "Say the unit" in said, step
+        assert "A sum." in said, "the advice of @simplify"
 
 
 def test_what_check_remarked_on_accepted_tests_reaches_make(told: Played) -> None:

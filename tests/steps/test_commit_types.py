@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.judge.evidence.observation import Layout
 from pipeline.judge.reports.fields import Evidence
-from pipeline.steps.publication.commits import commit_type, lower_first, subject_of
+from pipeline.steps.publication.commits import commit_type, first_line, lower_first, subject_of
 
 LAYOUT = Layout(python_files=("test_*.py",), testpaths=("tests",))
 
@@ -25,6 +25,20 @@ LAYOUT = Layout(python_files=("test_*.py",), testpaths=("tests",))
 )
 def test_the_type_says_what_the_commit_is(paths: list[str], evidence: str, is_fix: bool, kind: str) -> None:
     assert commit_type(paths, LAYOUT, Evidence(evidence), is_fix=is_fix, sources=(".py",)) == kind
+
+
+@pytest.mark.parametrize(
+    ("title", "line"),
+    [
+        ("Greet the world", "feat: greet the world"),
+        ("fix: Greet the world", "fix: greet the world"),
+        ("perf:  greet", "perf: greet"),
+        ("fix:", "feat: fix:"),
+        ("Cart: it is emptied", "feat: Cart: it is emptied"),
+    ],
+)
+def test_a_type_that_the_title_begins_with_is_the_type(title: str, line: str) -> None:
+    assert first_line("feat", title, {"Cart"}) == line
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import Field, TypeAdapter, ValidationError, field_validator
 
 from pipeline.agents.backends.layout import Manifest, opened_file
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.judge.reports.artifacts import REFUTED
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.markdown import parse
@@ -53,7 +54,7 @@ class OpenFinding:
     title: str
 
 
-class Asked(BaseModel):
+class Asked(Frozen):
     """The request to a person at a desk.
 
     Args:
@@ -64,8 +65,6 @@ class Asked(BaseModel):
         without: Fields of the report that are not asked for.
         to_answer: What the report has to answer in `criteria`.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.desk/1"] = Field(default=_SCHEMA, alias="schema")
     run_id: str

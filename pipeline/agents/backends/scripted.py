@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from pipeline.agents.backends.program import run_program
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.programs import locate
@@ -79,10 +80,8 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-class When(BaseModel):
+class When(Frozen):
     """The dispatches that an entry is for; an omitted field matches any."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Role | None = None
     kind: str | None = None
@@ -97,10 +96,8 @@ class When(BaseModel):
         return all(dispatch.get(key) == value for key, value in wanted.items())
 
 
-class Answer(BaseModel):
+class Answer(Frozen):
     """The actions of the played agent, in this order: files, run, sleep, report, stdout, exit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     when: When = When()
     files: dict[str, str | None] = Field(default_factory=dict)

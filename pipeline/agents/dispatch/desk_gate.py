@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.agents.dispatch import caches
 from pipeline.agents.dispatch.gate import GateResult, Policy, inspect
+from pipeline.frozen import Frozen
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.judge.policy.rights import Grant, TestScope, Writes
 from pipeline.matrix.scheduling.patterns import parsed
@@ -40,7 +41,7 @@ _EXECUTABLE: Final = 0o100
 """The executable bit, the only permission that a view keeps of a file."""
 
 
-class DeskRules(BaseModel):
+class DeskRules(Frozen):
     """The rules on what may be changed at a desk.
 
     Args:
@@ -55,8 +56,6 @@ class DeskRules(BaseModel):
         checkout: The run's own files, for the attributes of paths.
         ignored: Files that every copy has beside its tree; what becomes of them is not taken.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.desk-rules/1"] = Field(default=_SCHEMA, alias="schema")
     writes: Writes

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from pipeline.frozen import Frozen
 from pipeline.judge.policy.paths import folders_above
 from pipeline.judge.policy.rights import Action, Writes
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_contract
@@ -60,22 +61,18 @@ def _absolute(path: str) -> str:
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 
 
-class WriteGrant(BaseModel):
+class WriteGrant(Frozen):
     """A path, relative to the workspace, that this dispatch may change, and the action."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: RelPath
     action: Action
 
 
-class DispatchDocument(BaseModel):
+class DispatchDocument(Frozen):
     """The document that an agent reads on stdin (contract 5): the request, the workspace, and the `prompt` in words.
 
     `step` is a plain string: a dispatch may come from a machine that has other steps than the matrix.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.dispatch/1"] = Field(default=DISPATCH_SCHEMA, alias="schema")
     run_id: str = Field(min_length=1)
@@ -104,10 +101,8 @@ class DispatchDocument(BaseModel):
         return self.model_dump_json(by_alias=True)
 
 
-class Template(BaseModel):
+class Template(Frozen):
     """The text of a request to a role: `commands/<kind>.md`, for `judge` one file per question."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     roles: tuple[Role, ...]

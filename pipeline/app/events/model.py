@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from pipeline.characters import visible
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine import journal_kinds as engine
 from pipeline.queue import lines as orders
 from pipeline.run import journal_kinds as runs
@@ -146,10 +147,8 @@ _OF_LINE: Final = {kind.of: name for name, kind in TYPES.items()}
 """The type of each kind of line; of two that tell one kind, the second."""
 
 
-class Event(BaseModel):
+class Event(Frozen):
     """An event of any type."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     specversion: Literal["1.0"] = "1.0"
     id: str

@@ -5,10 +5,12 @@ A cursor is written after an event was sent. So a crash sends that event once mo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import stamp
 from pipeline.run.files import disk, write_atomic
 from pipeline.safe_names import Timestamp
@@ -23,7 +25,7 @@ MOST_GIVEN_UP: Final = 1000
 """So many events that were given up are remembered for a sink, the newest."""
 
 
-class Cursor(BaseModel):
+class Cursor(Frozen):
     """How far a sink was told.
 
     Args:
@@ -33,11 +35,9 @@ class Cursor(BaseModel):
         given_up: The ids of events that it did not take.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     document: Literal["redfirst.notices/1"] = Field(default="redfirst.notices/1", alias="schema")
     since: Timestamp
-    told: dict[str, tuple[int, Timestamp]] = {}
+    told: Mapping[str, tuple[int, Timestamp]] = {}
     tries: int = 0
     tried_at: Timestamp | None = None
     why: str = ""

@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pipeline.app.events.model import checked
 from pipeline.config.problems import did_you_mean
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.payloads import NAMED
 from pipeline.matrix.recipes.model import Extension, Recipe
@@ -26,11 +27,7 @@ SCHEMA: Final = "redfirst.schemas/1"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ErrorFacts(_Document):
+class ErrorFacts(Frozen):
     """What went wrong, and what is safe to do next."""
 
     kind: Reason | Literal["internal"]
@@ -42,7 +39,7 @@ class ErrorFacts(_Document):
     also: tuple[ErrorFacts, ...] = ()
 
 
-class ErrorDocument(_Document):
+class ErrorDocument(Frozen):
     """What `--json` prints when a command fails (contract 1)."""
 
     document: Literal["redfirst.error/1"] = Field(alias="schema")

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.demo.narration import Narrator
 from pipeline.faces.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
+from pipeline.frozen import Frozen
 from pipeline.interrupts import NUMBERS
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.sandbox.boxes.box import open_box
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 
-class DemoDocument(BaseModel):
+class DemoDocument(Frozen):
     """The demo's folders, the rows of the matrix that fired, and the run's own document."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: Literal["redfirst.demo/1"] = Field(default="redfirst.demo/1", alias="schema")
     ok: bool

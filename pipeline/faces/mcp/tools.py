@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from pipeline.app.run_list import lines_of
 from pipeline.app.run_result import recipe_document
 from pipeline.app.run_status import show_run
 from pipeline.app.stopping import ended_within
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.matrix.recipes.model import SLUG
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.recipe_run import RecipeRun
@@ -44,15 +45,11 @@ InputName = Annotated[str, Field(max_length=100, pattern=SLUG)]
 InputValue = Annotated[str, Field(max_length=_LONGEST_INPUT, pattern=r"^[^\x00]*$")]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NothingAsked(_Part):
+class NothingAsked(Frozen):
     """A tool without arguments."""
 
 
-class RunAsked(_Part):
+class RunAsked(Frozen):
     """The recipe to run, and its inputs. Either `recipe` or `spec` is given."""
 
     recipe: Annotated[Name | None, Field(description="The name of a recipe, as `list` gives it")] = None
@@ -63,7 +60,7 @@ class RunAsked(_Part):
     inputs: Annotated[Mapping[InputName, InputValue], Field(max_length=_MOST_INPUTS)] = {}
 
 
-class StatusAsked(_Part):
+class StatusAsked(Frozen):
     """The run whose status is wanted, and how long to wait for its end."""
 
     run: Annotated[Name | None, Field(description="A run; without it the newest ones")] = None
@@ -72,20 +69,20 @@ class StatusAsked(_Part):
     ] = 0
 
 
-class ResultAsked(_Part):
+class ResultAsked(Frozen):
     """The run, or the step of one, whose result is wanted."""
 
     run: Name
     step: Annotated[Name | None, Field(description="What this step left, instead of what the run gives")] = None
 
 
-class CancelAsked(_Part):
+class CancelAsked(Frozen):
     """The run to cancel."""
 
     run: Name
 
 
-class InputTold(_Part):
+class InputTold(Frozen):
     """An input of a recipe."""
 
     name: str
@@ -95,7 +92,7 @@ class InputTold(_Part):
     description: str
 
 
-class RecipeTold(_Part):
+class RecipeTold(Frozen):
     """A recipe that may be run; `problem` says why it cannot be, then the rest is empty."""
 
     name: str
@@ -106,13 +103,13 @@ class RecipeTold(_Part):
     problem: str | None = None
 
 
-class RecipesTold(_Part):
+class RecipesTold(Frozen):
     """The recipes that may be run."""
 
     recipes: tuple[RecipeTold, ...]
 
 
-class StepTold(_Part):
+class StepTold(Frozen):
     """A step of a run: how it stands, null while it has not ended, and the first line of what it said."""
 
     step: str
@@ -120,7 +117,7 @@ class StepTold(_Part):
     summary: str
 
 
-class RunTold(_Part):
+class RunTold(Frozen):
     """A run's status. While it is driven `live` is true; `status` is a word of `runs`."""
 
     run: str
@@ -135,13 +132,13 @@ class RunTold(_Part):
     steps: tuple[StepTold, ...]
 
 
-class RunsTold(_Part):
+class RunsTold(Frozen):
     """The status of several runs, the newest first."""
 
     runs: tuple[RunTold, ...]
 
 
-class ResultTold(_Part):
+class ResultTold(Frozen):
     """The result of a run, or of a step of one. `cut` says that there is more; `files` is where all of it lies."""
 
     run: str

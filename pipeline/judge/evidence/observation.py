@@ -13,15 +13,15 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from pipeline.frozen import Frozen
 
 _TEST_FOLDER: Final = re.compile(r"(tests?|__tests__|__mocks__|testdata|specs?|tests?[_-].+|.+[_-]tests?)")
 
 
-class Value(BaseModel):
+class Value(Frozen):
     """The base of frozen values in which an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Ended(StrEnum):

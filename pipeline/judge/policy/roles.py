@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
 
+from pipeline.frozen import Frozen
 from pipeline.vocabulary import Role
 from pipeline.yaml_text import YamlError, read, text_only
 
@@ -105,10 +106,8 @@ def _flag(value: object) -> object:
 Flag = Annotated[bool, BeforeValidator(_flag)]
 
 
-class RoleSpec(BaseModel):
+class RoleSpec(Frozen):
     """The permissions and the prompt of one role."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Role
     description: str = Field(min_length=1, max_length=200)

@@ -118,17 +118,24 @@ def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings)
     )
 
 
-def findings_md(findings: Iterable[Finding], refuted: Iterable[Finding] = (), settled: Iterable[Finding] = ()) -> str:
-    """Return the document of findings that a redraft or a re-review gets.
+def findings_md(
+    findings: Iterable[Finding],
+    refuted: Iterable[Finding] = (),
+    settled: Iterable[Finding] = (),
+    advice: Iterable[Advisory] = (),
+) -> str:
+    """Return the document of findings that a redraft or a re-review gets, or whoever goes on.
 
     Args:
         findings: Those that are open.
         refuted: Those of which a measurement has shown that they are not so.
         settled: Those whose proof shows nothing any more.
+        advice: Of @simplify.
     """
     parts = [
         ("# Open findings", [finding_md(finding) for finding in findings]),
         (f"{REFUTED}\n\n{_REFUTED}", [finding_md(finding) for finding in refuted]),
+        ("# Advice of @simplify", [_advice(one) for one in advice]),
     ]
     parts.append((SETTLED, [bullets(f"{one.id} {one.headline}" for one in settled)]))
     return "\n\n".join("\n\n".join((head, *texts)) for head, texts in parts if any(texts)) + "\n"

@@ -124,6 +124,11 @@ class StageFindings(StrictModel):
         return tuple(sorted(still, key=lambda finding: finding.severity.rank))
 
     @property
+    def last_advice(self) -> tuple[Advisory, ...]:
+        """Return what @simplify said in the last review."""
+        return tuple(one for one in self.advisories if one.id.startswith(f"{self.stage}-{self.reviews}-s"))
+
+    @property
     def refuted(self) -> tuple[Finding, ...]:
         """Return the findings that a measurement showed not to be so."""
         return tuple(finding for finding in self.findings if finding.status is Status.REFUTED)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_serializer, field_validator
+from pydantic import Field, ValidationInfo, WithJsonSchema, field_serializer, field_validator
 from typing_extensions import TypeVar
 
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal_kinds import EVENTS, JournalEvent
 from pipeline.outcomes import Reason
 from pipeline.safe_names import Timestamp
@@ -34,13 +35,11 @@ def _one_of_the_kinds(schema: dict[str, Any]) -> None:
     schema["enum"] = sorted(EVENTS)
 
 
-class Line(BaseModel, Generic[Event_co]):
+class Line(Frozen, Generic[Event_co]):
     """A line of the journal: an event with its number, time and origin.
 
     `at` is UTC, to the millisecond; `epoch` counts the drivers that the run has had.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: str = Field(default=SCHEMA, alias="schema")
     seq: int

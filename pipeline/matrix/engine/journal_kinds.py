@@ -7,10 +7,12 @@ A run may be a stranger's: what becomes part of a path or of a git command has a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.safe_names import ArtifactName, BareName
 
@@ -41,22 +43,20 @@ class RunStarted(JournalEvent):
     run_id: str
     issue: str | None = None
     start_commit: str = ""
-    sandbox: dict[str, str] = {}
+    sandbox: Mapping[str, str] = {}
 
 
-class Reopened(BaseModel):
+class Reopened(Frozen):
     """Completed work that is to be done again, by lane name; `workflow` replaces the recipe from here on.
 
     `items` is how many lanes each list becomes that is there already and that nobody went through, `areas` what each of
     these may change.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     steps: tuple[BareName, ...] = ()
-    items: dict[BareName, int] = {}
-    areas: dict[BareName, tuple[tuple[str, ...], ...]] = {}
-    workflow: dict[str, Any] = {}
+    items: Mapping[BareName, int] = {}
+    areas: Mapping[BareName, tuple[tuple[str, ...], ...]] = {}
+    workflow: Mapping[str, Any] = {}
 
 
 class RunResumed(JournalEvent):
@@ -66,10 +66,10 @@ class RunResumed(JournalEvent):
 
     step: str
     was: str | None = None
-    sandbox: dict[str, str] = {}
-    flags: dict[str, dict[str, str]] = {}
+    sandbox: Mapping[str, str] = {}
+    flags: Mapping[str, dict[str, str]] = {}
     """The command line's settings, which hold from here on (`set`, `agent`)."""
-    program: dict[str, str] = {}
+    program: Mapping[str, str] = {}
     """What of the program is not what the run began with: hashes of `prompts` and `matrix`, and the version."""
     reopened: Reopened | None = None
 
@@ -93,7 +93,7 @@ class DecisionMade(JournalEvent):
     signal: str
     row: str
     action: dict[str, object]
-    counters: dict[str, int] = {}
+    counters: Mapping[str, int] = {}
     exhausted: tuple[str, ...] = ()
     evidence: tuple[ArtifactName, ...] = ()
     visit: int
@@ -122,10 +122,8 @@ class GateOpened(EffectMade):
     gate: str
 
 
-class Answerer(BaseModel):
+class Answerer(Frozen):
     """The person who answers, and the way of the answer: `cli`, `console`, `timeout`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     actor: str
     via: str
@@ -141,8 +139,8 @@ class GateAnswered(JournalEvent):
 
     gate: str
     answer: str
-    artifacts: dict[str, str] = {}
-    edited: dict[str, str | None] = {}
+    artifacts: Mapping[str, str] = {}
+    edited: Mapping[str, str | None] = {}
     actor: str | None = None
     via: str | None = None
 
@@ -203,7 +201,7 @@ class ConfigChanged(JournalEvent):
     limits: dict[str, int]
     config_hash: str
     changes: tuple[str, ...] = ()
-    config: dict[str, Any] = {}
+    config: Mapping[str, Any] = {}
 
 
 class RunStopped(EffectMade):

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.matrix.routing.advance import MatrixMachine, advance
@@ -45,10 +46,8 @@ class SignalsError(ValueError):
         self.accepted = tuple(accepted)
 
 
-class Entry(BaseModel):
+class Entry(Frozen):
     """One entry of a signals file; a bare word is an entry that has only its signal."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     signal: str
     role: Role | None = None

@@ -11,8 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from pipeline.frozen import Frozen
 from pipeline.matrix.engine import protocols as engine
 from pipeline.matrix.routing.actions import Action, Given
 from pipeline.matrix.routing.phases import EVERYBODY, Phases, Written
@@ -31,10 +30,8 @@ class TaskStatus(StrEnum):
     DROPPED = "dropped"
 
 
-class NewTask(BaseModel):
+class NewTask(Frozen):
     """What routing needs to know of a drafted task; `depends_on` names task ids."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: BareName
     title: str = ""
@@ -48,13 +45,11 @@ class NewTask(BaseModel):
     """The finding whose proof is the task's tests; None where @test writes them."""
 
 
-class Trees(BaseModel):
+class Trees(Frozen):
     """A task's trees as INTEGRATE put them over the head, `start`.
 
     `red` is None where its tests must be written anew.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     start: ObjectName
     stubs: ObjectName | None = None

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from pipeline.frozen import Frozen
 from pipeline.process import BoxError, Command, Mount
 from pipeline.programs import locate
 from pipeline.scratch import scratch_folder
@@ -53,10 +54,8 @@ class Proof:
     advice: str
 
 
-class Probed(BaseModel):
+class Probed(Frozen):
     """The probe's report on what it could do in the box; `canary_probe.py` writes it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     wrote_inside: bool
     changed_inside: bool

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from pipeline.errors import UserError
+from pipeline.frozen import Frozen
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId, boot_id, carries, descendants, pids
 from pipeline.sandbox.boxes.limits import BOX_USER, MARK
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
 _LONGEST: Final = 64 * 1024
 
 
-class Recorded(BaseModel):
+class Recorded(Frozen):
     """The content of `process.json`: a process by number, start time and boot, and the mark of its descendants."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pid: int
     start_time: int

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
+from pipeline.frozen import Frozen
 from pipeline.judge.reports.findings import StageFindings
 from pipeline.judge.reports.reviews import ToAnswer
 from pipeline.vocabulary import Signal
 
 
-class ReviewRecord(BaseModel):
+class ReviewRecord(Frozen):
     """One review on disk; `revision` is the scope of the loop's counter: a new one begins with no findings.
 
     `unmet` has the criteria that a final review calls not met beside another finding: the next one answers for them.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     revision: str
     review: int

@@ -263,16 +263,18 @@ def is_settled(again: Mapping[str, MeasuredProof], finding: str) -> bool:
 
 
 def remarks(ctx: Context, *steps: Step) -> dict[str, list[Path]]:
-    """Return the artifact with what the last reviews of *steps* left open: it stopped nothing, and is to be minded.
+    """Return the artifact with what the last reviews of *steps* left open or advised: it stopped nothing.
 
     Fix tasks are about the findings of the final review, so that they get none.
     """
     found = [] if ctx.state.fixing else [last_review(ctx, step) for step in steps]
-    still = [finding for record in found if record is not None for finding in record.ledger.open]
-    if not still:
+    ledgers = [record.ledger for record in found if record is not None]
+    still = [finding for ledger in ledgers for finding in ledger.open]
+    advice = [one for ledger in ledgers for one in ledger.last_advice]
+    if not (still or advice):
         return {}
     name = f"reviews/remarks-{'-'.join(step.value.removeprefix('review-') for step in steps)}.md"
-    return ctx.artifact("remarks", name, findings_md(still))
+    return ctx.artifact("remarks", name, findings_md(still, advice=advice))
 
 
 def last_review(ctx: Context, step: Step) -> ReviewRecord | None:

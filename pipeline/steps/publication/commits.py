@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import on_one_line, visible
-from pipeline.config.commits import styled
+from pipeline.config.commits import split_type, styled
 from pipeline.judge.reports.fields import Evidence
 from pipeline.judge.reports.hygiene import SUBJECT
 from pipeline.repo import Signature
@@ -113,7 +113,7 @@ def _own_message(ctx: Context, step: str, before: str, after: str) -> str:
     paths = [change.path for change in ctx.repository.diff(before, after)]
     kind = commit_type(paths, baseline_of(ctx).layout, Evidence.REGRESSION, is_fix=False, sources=ctx.toolchain.sources)
     asked = ctx.read(request_name(step)).strip().partition("\n")[0].rstrip(" .:")
-    return message_of(f"{kind}: {lower_first(asked)}", "", [*trailers(ctx), ("Step", step)])
+    return message_of(first_line(kind, asked), "", [*trailers(ctx), ("Step", step)])
 
 
 def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -218,7 +218,7 @@ def task_message(ctx: Context, task: TaskState, paths: Sequence[str], base: str)
         if evidence.writers is not None:
             lines.append(("Writers", evidence.writers))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
-    return message_of(f"{kind}: {lower_first(spec.title, _names(spec))}", body, lines)
+    return message_of(first_line(kind, spec.title, _names(spec)), body, lines)
 
 
 def commit_type(
@@ -260,6 +260,12 @@ def _names(spec: Task) -> set[str]:
     paths = [PurePosixPath(change.path) for change in (*spec.files, *spec.test_files)]
     found = {part for symbol in spec.symbols for part in (symbol.name, *_PARTS.split(symbol.name))}
     return found | {name for path in paths for name in (path.name, path.stem)}
+
+
+def first_line(kind: str, title: str, names: Collection[str] = ()) -> str:
+    """Return the first line of a message: the type that a title begins with, else *kind*, and the title."""
+    given, rest = split_type(title)
+    return f"{given or kind}: {lower_first(rest, names)}"
 
 
 def lower_first(title: str, names: Collection[str] = ()) -> str:

@@ -13,9 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
-from pydantic import BaseModel, ConfigDict
-
 from pipeline.agents.dispatch.request import Request
+from pipeline.frozen import Frozen
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.reviews import FollowUps
 from pipeline.judge.reports.untrusted_text import block, one_line
@@ -41,14 +40,12 @@ TITLE_LIMIT: Final = 120
 """In characters; a rule's title is cut there."""
 
 
-class Item(BaseModel):
+class Item(Frozen):
     """One thing to file; `body` is fit to stand in an issue.
 
     `seen_as` is the title by the rule: under other words it would be filed again although it is open already.
     `duplicate_of` names the open issue that asks for the same, by the word of @pm; then there is nothing to file.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     labels: tuple[str, ...]
     title: str
@@ -171,10 +168,8 @@ _ROUTED: Final = frozenset({Signal.ESCAPE, Signal.CANCELLED})
 """What is no matter of words: the matrix hears of it."""
 
 
-class Worded(BaseModel):
+class Worded(Frozen):
     """What is filed, in whose words; `notes` say what a person should know of it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     items: tuple[Item, ...]
     notes: tuple[str, ...] = ()

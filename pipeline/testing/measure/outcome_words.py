@@ -128,6 +128,7 @@ def _said(probes: ProbeEvidence) -> Iterator[str]:
     elif mutation is not None and mutation.tried:
         left = f", {mutation.not_chosen} more are possible" if mutation.not_chosen else ""
         left += f", {mutation.not_tried} not tried" if mutation.not_tried else ""
+        left += f", {mutation.unfit} did not compile" if mutation.unfit else ""
         yield f"{mutation.killed} of {mutation.tried} small faults noticed{left} ({mutation.seconds:.0f} s)"
 
 

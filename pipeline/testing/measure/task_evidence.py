@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from pipeline.frozen import Frozen
 from pipeline.judge.evidence.freeze import digest
 from pipeline.judge.evidence.red_tests import RedTests
 from pipeline.judge.reports.work_reports import ShownCriterion
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class RevertEvidence(_Value):
+class RevertEvidence(Frozen):
     """The result of the revert check: the accepted tests over the production of RED.
 
     `held` are the ids that are RED there still; `problems` say of each other one of the ledger what it shows; `passing`
@@ -33,7 +30,7 @@ class RevertEvidence(_Value):
     measured: str = ""
 
 
-class Survivor(_Value):
+class Survivor(Frozen):
     """A fault that no test detected. `line` counts from 1; `what` and `source` contain pieces of the code."""
 
     path: str
@@ -42,7 +39,7 @@ class Survivor(_Value):
     source: str
 
 
-class MutationEvidence(_Value):
+class MutationEvidence(Frozen):
     """The results of faults put into the changed lines, one at a time.
 
     `unfit` are those that did not compile, or could not be imported: they say nothing. `uncompiled` are those in
@@ -70,7 +67,7 @@ class MutationEvidence(_Value):
         return self.killed + len(self.survivors)
 
 
-class NoticingEvidence(_Value):
+class NoticingEvidence(Frozen):
     """Which of the tests that pass over the code as it is notice small faults in what they look at.
 
     `tests` are their functions, with the number of faults that each noticed by its own judgement, not since the code
@@ -101,7 +98,7 @@ class NoticingEvidence(_Value):
         return tuple(function for function, count in self.tests.items() if not count)
 
 
-class ReachEvidence(_Value):
+class ReachEvidence(Frozen):
     """The result of the reach probe: which of the changed files the task's tests enter.
 
     `entering` is how many enter a function of such a file, or may; `elsewhere` are the ids of those that do not.
@@ -112,7 +109,7 @@ class ReachEvidence(_Value):
     elsewhere: tuple[str, ...] = ()
 
 
-class RepeatEvidence(_Value):
+class RepeatEvidence(Frozen):
     """The result of measuring GREEN again. `unstable` has the outcomes of each test whose runs disagree.
 
     The first run is that of all tests, each further one of the task's own tests only.
@@ -122,7 +119,7 @@ class RepeatEvidence(_Value):
     unstable: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
 
 
-class OldEvidence(_Value):
+class OldEvidence(Frozen):
     """The result of repeating old tests near the change; `asked` is their number.
 
     `unstable` has how each that passes only sometimes ended, run by run; all of them passed each time over the code
@@ -134,7 +131,7 @@ class OldEvidence(_Value):
     doubtful: tuple[str, ...] = ()
 
 
-class ProbeEvidence(_Value):
+class ProbeEvidence(Frozen):
     """The results of all probes. None means not requested or not reached: an unstable GREEN ends the probes.
 
     `measured` is the tree that all but `revert` were measured over, where that is not the candidate: the task's work
@@ -156,10 +153,8 @@ class ProbeEvidence(_Value):
         return self.mutation.unnoticed if self.mutation is not None else ()
 
 
-class GreenEvidence(BaseModel):
+class GreenEvidence(Frozen):
     """The measurement of the accepted candidate."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tree: str
     passed: tuple[str, ...]
@@ -174,10 +169,8 @@ class GreenEvidence(BaseModel):
     """Named changes of the task to files that control tests, and files whose test regions are uncertain."""
 
 
-class TaskEvidence(BaseModel):
+class TaskEvidence(Frozen):
     """The evidence of one task. `production` is the tree whose production files RED was measured over."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     schema_: str = Field(default="redfirst.evidence/1", alias="schema")
     task: str

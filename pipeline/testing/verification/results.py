@@ -5,13 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from pipeline.frozen import Frozen
 from pipeline.testing.measure.task_evidence import MutationEvidence
-
-
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class Status(StrEnum):
@@ -27,7 +24,7 @@ class Status(StrEnum):
     NOTHING_CLAIMED = "nothing_claimed"
 
 
-class TestLine(_Document):
+class TestLine(Frozen):
     """One id of the evidence: what was recorded and what was measured now, before the change and after it.
 
     `recorded` is a class of RED, or GUARD for a test that passes before and after; `granularity` is `file` for a test
@@ -44,7 +41,7 @@ class TestLine(_Document):
     after_holds: bool
 
 
-class Problem(_Document):
+class Problem(Frozen):
     """What does not hold, and of which test or file; `id` is empty where it is about the commit as a whole."""
 
     id: str = ""
@@ -54,7 +51,7 @@ class Problem(_Document):
         return f"{self.id}: {self.why}" if self.id else self.why
 
 
-class CommitCheck(_Document):
+class CommitCheck(Frozen):
     """One commit. `why` says why it is unchecked; `problems` why it is refuted.
 
     `evidence` is where the evidence was found, `red_over` which code the tests were measured over to see them fail:
@@ -77,7 +74,7 @@ class CommitCheck(_Document):
     notes: tuple[str, ...] = ()
 
 
-class VerifyDocument(_Document):
+class VerifyDocument(Frozen):
     """What `verify --json` prints. `ok`: every commit that claims evidence is verified, and there is one.
 
     The exit code is 0 then, 7 where something is refuted, 8 where all that is claimed is that nothing is lost, else 2:
@@ -92,7 +89,7 @@ class VerifyDocument(_Document):
     commits: tuple[CommitCheck, ...]
 
 
-class JudgedTest(_Document):
+class JudgedTest(Frozen):
     """One test that was judged. `measured` is a class of RED, or how the test ended."""
 
     id: str
@@ -101,7 +98,7 @@ class JudgedTest(_Document):
     why: str = ""
 
 
-class TddDocument(_Document):
+class TddDocument(Frozen):
     """What `tdd check-red --json` and `tdd check-green --json` print. `base` is the commit that was compared with.
 
     `mutation` is there with `--probes`: which small faults in the changed lines no test notices.

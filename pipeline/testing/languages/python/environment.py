@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from pipeline.frozen import Frozen
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
 from pipeline.scratch import scratch_folder
@@ -302,10 +303,8 @@ _BESIDE: Final = re.compile(r""""\$\(dirname -- "\$\(realpath -- "\$0"\)"\)"/'?(
 _DROPPED: Final = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA_", "UV_PROJECT", "NIX_PYTHON")
 
 
-class Facts(BaseModel):
+class Facts(Frozen):
     """The facts that an interpreter reports about its environment."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     executable: str
     prefix: str
