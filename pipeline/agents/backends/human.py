@@ -202,8 +202,8 @@ Work in `desk` beside this file, a copy of the code; `{go}` goes there. Paths be
 When you are done: `{hand_in}` opens your editor on a form for the report. You can also fill in a
 copy of `report-template.json` beside this file and add `--report FILE`.{_choice(alternatives)}
 {_accepting(asked)}\
-Below stands what an agent would be told. You may use any tool that you have, also where it says that there is none. You
-need not hand in as it says.
+Below stands what an agent would be told. You may run the code and use any tool that you have, also where it says that
+you may not. You need not hand in as it says.
 
 ---
 

@@ -25,6 +25,7 @@ FILES = "Files"
 RISKS = "Risks"
 TEST_DESIGN = "Test Design"
 OUT_OF_SCOPE = "Out of Scope"
+_FILED = f"{OUT_OF_SCOPE}, to be filed as it stands here"
 PLAN_SECTIONS = (PROBLEM, APPROACH, FILES, RISKS, TEST_DESIGN, OUT_OF_SCOPE)
 BEHAVIOURS = "Behaviours"
 TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
@@ -86,7 +87,7 @@ def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, l
         ("Criteria", bullets(_criteria(report)) if isinstance(report, ResultReview) else ""),
         ("Findings", "\n\n".join(finding_md(finding) for finding in new)),
         ("Earlier Findings", bullets(_standing(finding) for finding in earlier)),
-        (OUT_OF_SCOPE, bullets(_bug(bug) for bug in report.out_of_scope)),
+        (_FILED, bullets(_bug(bug) for bug in report.out_of_scope)),
     )
 
 
@@ -114,7 +115,7 @@ def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings)
             "Conflicts with @check",
             bullets(f"{advice.id}: {advice.check_conflict}" for advice in mine if advice.conflicts),
         ),
-        (OUT_OF_SCOPE, bullets(_bug(bug) for bug in report.out_of_scope)),
+        (_FILED, bullets(_bug(bug) for bug in report.out_of_scope)),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from pipeline.judge.evidence.compare import expectations, judge_green, passed
+from pipeline.judge.evidence.compare import expectations, judge_green, still_passing
 from pipeline.judge.evidence.observation import RunState
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.testing.measure import kept_runs
@@ -187,7 +187,6 @@ async def check_green(
     flaky = tuple(f"flaky before, not counted: {entry}" for entry in (*suspects.flaky, *known))
     excused = {*excused_now.excused, *(entry for entry, record in before.records.items() if _is_judged(record, ledger))}
     red = not_protected(before, limit_of(ctx), excused)
-    still = [record for record in kept.values() if not _is_judged(record, ledger) and _is_kept(record, after)]
     found = AsTheyWere()
     if old_form is not None and not problems:
         sides = Sides(*runs.trees, before.layout, old_form.named, old_form.made, old_form.moved)
@@ -195,16 +194,11 @@ async def check_green(
     notes = (*flaky, *red, *excused_now.lines(), *meanwhile.data, *found.lines())
     problems += [Problem(id=entry, why=_SOMETIMES) for entry in found.unstable if entry not in flaky_before]
     hidden = tuple(Problem(id=entry, why=f"{_CHANGED_TO_FIT}: {how}") for entry, how in found.hidden.items())
-    return Green(tuple(problems), notes, len(still), hidden)
+    return Green(tuple(problems), notes, still_passing(kept, after, ledger), hidden)
 
 
 def _is_judged(record: TestRecord, ledger: RedTests | None) -> bool:
     return ledger is not None and ledger.owns(record)
-
-
-def _is_kept(before: TestRecord, after: Observation) -> bool:
-    now = after.records.get(before.id)
-    return now is not None and passed(before) and passed(now) and now.region_sha256 == before.region_sha256
 
 
 def _is_named(entry: str, ledger: RedTests | None) -> bool:
