@@ -1,4 +1,4 @@
-"""Types of names that become part of a path or a word of a git command, validated where they come in.
+"""Types of what comes in, validated there: whole data, and names for a path or a word of a git command.
 
 A run folder, a ref or a commit may be a stranger's. What reads a journal, run.json, result.json or the evidence has
 these types in its models, so that nobody who uses such a name has to look at it again.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
 _BARE: Final = r"[A-Za-z0-9_][A-Za-z0-9._@-]*"
 
@@ -29,6 +29,16 @@ SessionName = Annotated[str, StringConstraints(pattern=rf"^{SESSION}$")]
 """The name of a conversation of an agent's product; never an option, since it becomes a word of a command line."""
 
 Timestamp = Annotated[str, StringConstraints(pattern=r"^[0-9T:.+Z-]{1,40}$")]
+
+
+class Frozen(BaseModel):
+    """Data that cannot be changed. A key that it does not know is an error, also in a file that a person wrote.
+
+    Its validator is built by who first needs it: a command imports many of these and uses few.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
+
 
 _BRANCH: Final = TypeAdapter[str](BranchName)
 

@@ -17,9 +17,9 @@ from pydantic import Field
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.judge.policy.roles import Writes
 from pipeline.outcomes import Reason
+from pipeline.safe_names import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -24,7 +24,6 @@ from pipeline.app.run_config import refuse_recursion
 from pipeline.config.model import Config
 from pipeline.config.tables import Gates
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.judge.reports.edited import plan_form, task_form
 from pipeline.judge.reports.fields import path_problem
 from pipeline.judge.reports.hygiene import lint_plan
@@ -46,6 +45,7 @@ from pipeline.run.run import Run
 from pipeline.run.run_ref import drop_publication, keep
 from pipeline.run.runs_of_repository import Roster, claimant, is_named, orphans
 from pipeline.run.store import give_back, gone_on
+from pipeline.safe_names import Frozen
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.boxes.orphans import end_lost
 from pipeline.steps import failure, table

@@ -20,7 +20,6 @@ from pipeline.app.webhooks import LARGEST, Incoming, RefusedError, read
 from pipeline.config.commits import styled
 from pipeline.config.triggers import EVERYBODY, Source, TriggerTable
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.queue.deliveries import Delivered, Deliveries, Result, Why, deliveries_of
@@ -29,6 +28,7 @@ from pipeline.queue.orders import OrderLog, Wanted, fleet_for, log_of
 from pipeline.repo import NO_OBJECT, Repository, Signature, SigningError
 from pipeline.run.preconditions import base_branch
 from pipeline.run.tracker import as_user_errors, in_tree, tree_with
+from pipeline.safe_names import Frozen
 from todo import ErrorKind, NewIssue, TrackerError
 
 if TYPE_CHECKING:
@@ -245,11 +245,9 @@ class _Taking:
         for why, holds in checks.items():
             if holds:
                 return why
-        return obstacle(self.log, self._issue or "", self.config.triggers) or self._too_many()
-
-    def _too_many(self) -> Why:
-        most, _, unit = self._trigger.rate.partition("/")
-        return "rate" if self.kept.orders_since(self.name, self.now - _SPANS[unit]) >= int(most) else ""
+        most, _, unit = trigger.rate.partition("/")
+        too_many = self.kept.orders_since(self.name, self.now - _SPANS[unit]) >= int(most)
+        return obstacle(self.log, self._issue or "", self.config.triggers) or ("rate" if too_many else "")
 
     def _begin(self) -> str | None:
         """Return the branch that the run begins on: a new one with the issue, or the base that has it.

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipeline.frozen import Frozen
+from pipeline.safe_names import Frozen
 
 
 class LoginLine(Frozen):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
@@ -19,7 +19,7 @@ from pipeline.config.fleet import fleet_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.queue.orders import alone, read
+from pipeline.queue.orders import read
 from pipeline.queue.postgres import STALLED_S, WorkerSeen, clock_of, machine_name, make_schema, workers_of
 from pipeline.run.preconditions import known_base
 
@@ -94,15 +94,14 @@ def fleet_status(repository: Repository, environ: Mapping[str, str]) -> FleetDoc
         UserError: there is no fleet in the configuration, or its server cannot be asked.
     """
     fleet, dsn = _server_of(environ)
-    if why := alone(repository, environ):
-        raise UserError(why, Reason.CONFIG, actions=(f"git remote add hub {shlex.quote(fleet.hub or '')}",))
+    url = hub_of(repository, environ)
     orders = [record_of(one).state for one in read(repository, environ)]
     work = RepositoryWork(repository, environ)
     return FleetDocument(
         repository=fleet.name,
-        hub=fleet.hub or "",
+        hub=url,
         orders=dict(sorted(Counter(orders).items())),
-        workers=tuple(map(FleetWorker.model_validate, workers_of(dsn))),
+        workers=tuple(FleetWorker(**asdict(one), stalled=one.is_stalled) for one in workers_of(dsn)),
         slots=tuple(
             FleetSlot(kind=kind, most=most, free=work.shared.free(kind, most)) for kind, most in work.slots().items()
         ),
@@ -169,7 +168,7 @@ def _workers(
     repository: Repository, environ: Mapping[str, str], workers: list[WorkerSeen], view: HubView | None
 ) -> Iterator[Check]:
     """Yield who works, and which runs nobody drives as far as can be seen."""
-    silent = [f"{one.pid} on {one.machine}" for one in workers if one.stalled]
+    silent = [f"{one.pid} on {one.machine}" for one in workers if one.is_stalled]
     if silent:
         message = f"silent for more than {STALLED_S} s: {', '.join(silent)}. Their orders are free for others"
         yield Check(id="workers", status="warn", message=message, advice="end or mend these processes")

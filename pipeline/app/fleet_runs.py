@@ -18,18 +18,15 @@ from pydantic import Field
 from pipeline.app.at_hub import read_claim, refs_of_hub, view_hub
 from pipeline.app.run_config import read_config
 from pipeline.app.run_list import line_at
-from pipeline.app.worktrees import free_place
+from pipeline.app.worktrees import free_places, make_worktree
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import COMPLETED, Reason
-from pipeline.repo import GitError, Repository
+from pipeline.repo import Repository
 from pipeline.run import tracker
-from pipeline.run.checkout import fill_submodules
-from pipeline.run.files import to_json, write_atomic
+from pipeline.run.files import write_atomic
 from pipeline.run.hub import CHECKPOINT_REFS, RUN_FOLDER
-from pipeline.run.ignored import bring_ignored
 from pipeline.run.info import RunInfo
 from pipeline.run.journal_kinds import TrackerWritten
 from pipeline.run.lease import FileLease
@@ -37,7 +34,6 @@ from pipeline.run.recipe_run import load_run
 from pipeline.run.run_ref import keep
 from pipeline.run.store import (
     GONE_ON,
-    OWNER,
     WORKFLOW,
     claim_holder,
     claim_ref,
@@ -49,6 +45,7 @@ from pipeline.run.store import (
     take_claim,
     workflow_folder,
 )
+from pipeline.safe_names import Frozen
 from pipeline.steps.landing.table import Found
 from pipeline.steps.landing.train import move
 
@@ -110,10 +107,6 @@ class _Kept:
     info: RunInfo
     journal: bytes
 
-    @property
-    def name(self) -> str:
-        return self.info.run_id
-
 
 def hub_of(repository: Repository, environ: Mapping[str, str]) -> str:
     """Return the URL of the hub.
@@ -165,15 +158,16 @@ def runs(repository: Repository, environ: Mapping[str, str]) -> FleetRunsDocumen
 
 def _record_of(repository: Repository, kept: _Kept, refs: Mapping[str, str], here: Mapping[str, Path]) -> FleetRun:
     lines = readable(kept.journal)
-    claim = refs.get(claim_ref(kept.info.issue)) if kept.info.issue is not None else None
+    claim = refs.get(claim_ref(kept.info.issue or ""))
+    held = read_claim(repository, claim) if claim is not None else None
     worktree = here.get(kept.key.partition("/")[0])
-    folder = worktree / WORKFLOW / kept.name if worktree is not None else None
+    folder = worktree / WORKFLOW / kept.info.run_id if worktree is not None else None
     last = lines[-1] if lines else None
     return FleetRun(
         run=kept.key,
         issue=kept.info.issue,
         branch=kept.info.branch,
-        state=None if claim is None else _state(repository, claim, kept.key),
+        state=held.state if held is not None and held.run == kept.key else None,
         outcome=found.status if (found := line_at(repository, kept.key, kept.checkpoint)) is not None else None,
         host=last.host if last is not None else "",
         epoch=last.epoch if last is not None else 0,
@@ -181,11 +175,6 @@ def _record_of(repository: Repository, kept: _Kept, refs: Mapping[str, str], her
         last_at=last.at if last is not None else kept.info.started_at,
         here=str(folder) if folder is not None and folder.is_dir() else None,
     )
-
-
-def _state(repository: Repository, claim: str, key: str) -> str | None:
-    found = read_claim(repository, claim)
-    return found.state if found is not None and found.run == key else None
 
 
 def take(repository: Repository, environ: Mapping[str, str], name: str, say: Callable[[str], None]) -> TakenDocument:
@@ -226,23 +215,23 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
         aside = None
     else:
         made = Repository.find(place)
-        aside = _make_room(place / WORKFLOW / kept.name, kept)
-        (place / WORKFLOW / kept.name / GONE_ON).unlink(missing_ok=True)
-    folder = made.worktree / WORKFLOW / kept.name
+        aside = _make_room(place / WORKFLOW / kept.info.run_id, kept)
+        (place / WORKFLOW / kept.info.run_id / GONE_ON).unlink(missing_ok=True)
+    folder = made.worktree / WORKFLOW / kept.info.run_id
     if not folder.exists():
         _write(made, kept, folder)
     with FileLease.take(folder):
         run = load_run(folder, driving=True)
         keep(made, run, whole=run.state.has_ended)
         if kept.info.issue is not None and not run.state.has_ended:
-            take_claim(made, kept.info.issue, kept.name)
+            take_claim(made, kept.info.issue, kept.info.run_id)
             if place is None and run.journal.of(TrackerWritten):
                 tracker.show_again(run, made.worktree)
         if place is not None and run.state.has_ended:
             tracker.put_back(run, made.worktree)
             _bring_commits(made, url, kept.info.branch, say)
     does = "land" if run.state.has_ended and run.state.outcome in COMPLETED else "show"
-    then = f"redfirst {does if run.state.has_ended else 'resume'} {kept.name}"
+    then = f"redfirst {does if run.state.has_ended else 'resume'} {kept.info.run_id}"
     return TakenDocument(
         run=kept.key, folder=str(folder), branch=kept.info.branch, set_aside=None if aside is None else str(aside),
         next=f"cd {shlex.quote(str(made.worktree))} && {then}",
@@ -277,7 +266,7 @@ def _refuse_other_run(repository: Repository, kept: _Kept, order: str | None) ->
                 repository.delete_ref(claim_ref(issue))
                 return
         raise UserError(
-            f"{holder} of this machine has {kept.info.issue}. Give that up first, or leave {kept.name} where it is.",
+            f"{holder} of this machine has {issue}. Give that up first, or leave {kept.info.run_id} where it is.",
             Reason.CLAIMED_ELSEWHERE,
             actions=(f"redfirst show {holder}", f"redfirst abandon {holder}"),
         )
@@ -321,18 +310,10 @@ def _new_worktree(repository: Repository, url: str, kept: _Kept, order: str | No
             Reason.BRANCH_MOVED,
             actions=(f"git log {there[:12]}..{kept.info.branch}",),
         )
-    folder = free_place(repository, (kept.info.issue or kept.name).lower())
-    try:
-        repository.add_worktree(folder, kept.info.branch, there if here is None else None)
-    except GitError as error:
-        raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.LOCKED) from error
-    made = Repository.find(folder)
+    _, folder = next(free_places(repository, (kept.info.issue or kept.info.run_id).lower()))
+    branch, issue = kept.info.branch, kept.info.issue
+    made = make_worktree(repository, folder, branch, there, issue=issue, order=order, is_new=here is None)
     keep_key(made.worktree, kept.key.partition("/")[0])
-    bring_ignored(repository, folder)
-    fill_submodules(repository, made.tree_of(there), folder, made.git_dir / "redfirst-index")
-    said = {"issue": kept.info.issue, "order": order, "branch": kept.info.branch, "tip": there}
-    said["folder"] = str(made.worktree.resolve())
-    write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
     return made
 
 

@@ -20,7 +20,6 @@ from pydantic import Field
 from pipeline.app.at_hub import old_checkpoints
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.progress import counted
@@ -48,6 +47,7 @@ from pipeline.run.store import (
     run_ref,
     state_of_run,
 )
+from pipeline.safe_names import Frozen
 from pipeline.sandbox.views.manifest import scan
 from pipeline.scratch import scratch_folder
 from pipeline.trees import read_regular, remove_tree

@@ -1,4 +1,4 @@
-"""Says what a starting `redfirst.toml` holds: for each agent the lines that it takes, with a word on each."""
+"""Says what `redfirst init` writes: for each agent the lines that it takes, with a word on each; and notices."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pipeline.agents.backends.discovery import KNOWN, Found, Known, Server, serv
 from pipeline.agents.backends.extras import install_command
 from pipeline.config.agents import Backend
 from pipeline.config.providers import BUILTIN
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +32,14 @@ _OWN: Final[Mapping[str, str]] = {
     "gemini": "google",
 }
 """The service that each agent asks unless it is told another."""
+EMAIL: Final = "email"
+_FOR_PEOPLE: Final = ["run.parked", "run.finished", "landing.refused"]
+_PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
+    "desktop": {"command": ["notify-send", "--app-name=redfirst", "--", "{project}: {subject}", "{text}"]},
+    "slack": {"url_env": "SLACK_WEBHOOK_URL", "form": "slack"},
+}
+NOTICES: Final = (*_PRESETS, EMAIL)
+"""What `init --notify` takes."""
 
 
 @dataclass(frozen=True)
@@ -255,3 +265,20 @@ def _command(argv: Sequence[str]) -> Start:
         Line('network = "model"', "to reach a model through the gateway; then provider, too", off=True),
     )
     return Start(COMMAND, "a program", lines)
+
+
+def preset(name: str, argv: Sequence[str]) -> dict[str, object]:
+    """Return what `[notify.NAME]` holds of a preset; *argv* is the command that sends an e-mail.
+
+    Raises:
+        UserError: there is no such preset, or it lacks the command.
+    """
+    if name not in NOTICES:
+        raise UserError(f"--notify {name} is no preset. Accepted: {', '.join(NOTICES)}.", Reason.USAGE)
+    if (name == EMAIL) != bool(argv):
+        raise UserError(
+            "--notify email needs your command as --argv. The other presets take none.",
+            Reason.USAGE,
+            actions=("redfirst init --notify email --argv \"mail -s '{subject}: {text}' ada@example.org\"",),
+        )
+    return {"types": _FOR_PEOPLE, **({"command": list(argv)} if argv else _PRESETS[name])}

@@ -11,7 +11,6 @@ from pydantic import Field
 from pipeline.app.next_lines import unfinished_on
 from pipeline.app.run_list import lines_of
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.run import tracker
 from pipeline.run.journal_kinds import LandingRefused, Published
@@ -19,6 +18,7 @@ from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import is_on, is_remote, push_of
 from pipeline.run.summary_facts import commits_of
+from pipeline.safe_names import Frozen
 from pipeline.steps.landing.table import Found, Then
 from pipeline.steps.landing.train import Result
 from todo import Status

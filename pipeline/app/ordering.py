@@ -11,7 +11,6 @@ from pydantic import Field
 
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import RunWords
 from pipeline.queue.orders import Wanted, log_of
@@ -19,6 +18,7 @@ from pipeline.run.preconditions import base_branch
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import key_of_run, key_of_worktree
 from pipeline.run.tracker import committed_issue, in_tree, in_worktree
+from pipeline.safe_names import Frozen
 from todo import TrackerError
 
 if TYPE_CHECKING:

@@ -80,7 +80,8 @@ def order_what_is_due(
             if not due:
                 continue
             trusted_config(repository, environ)
-            chosen = _made_up_for(trigger, due, now)
+            recent = [time for time in due if now - time <= _PUNCTUAL]
+            chosen = {CatchUp.ALL: due, CatchUp.LAST: due[-1:], CatchUp.NONE: recent}[trigger.catch_up]
             if not chosen:
                 kept.add(_record(name, due[-1], now, "ignored", "missed"), now)
             for time in chosen:
@@ -96,16 +97,6 @@ def _slot(time: datetime) -> str:
 
 def _record(name: str, time: datetime, now: datetime, result: Result, why: Why, order: str | None = None) -> Delivered:
     return Delivered(name + _TIMES, _slot(time), "", stamp(now), result, why, order=order)
-
-
-def _made_up_for(trigger: TriggerTable, due: list[datetime], now: datetime) -> list[datetime]:
-    match trigger.catch_up:
-        case CatchUp.ALL:
-            return due
-        case CatchUp.LAST:
-            return due[-1:]
-        case CatchUp.NONE:
-            return [time for time in due if now - time <= _PUNCTUAL]
 
 
 def _order(repository: Repository, config: Config, name: str, log: OrderLog, time: datetime) -> str | None:

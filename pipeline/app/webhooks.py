@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from pipeline.config.triggers import Source, TriggerTable
 from pipeline.errors import UserError
@@ -161,19 +161,15 @@ def _parse(model: type[Body], body: bytes) -> Body:
 # --- GitHub ----------------------------------------------------------------------------------------------------------
 
 
-class _Given(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Label(_Given):
+class _Label(BaseModel):
     name: str
 
 
-class _Account(_Given):
+class _Account(BaseModel):
     login: str
 
 
-class _Text(_Given):
+class _Text(BaseModel):
     body: str | None = None
 
 
@@ -185,7 +181,7 @@ class _GitHubIssue(_Text):
     pull_request: dict[str, object] | None = None
 
 
-class _GitHubBody(_Given):
+class _GitHubBody(BaseModel):
     action: str = ""
     sender: _Account | None = None
     issue: _GitHubIssue | None = None
@@ -225,7 +221,7 @@ def _is_own(text: str) -> bool:
 # --- anybody else ----------------------------------------------------------------------------------------------------
 
 
-class _Data(_Given):
+class _Data(BaseModel):
     id: str
     title: str | None = None
     body: str = ""
@@ -234,7 +230,7 @@ class _Data(_Given):
     cause: str | None = None
 
 
-class _AnyBody(_Given):
+class _AnyBody(BaseModel):
     type: str
     data: _Data
 

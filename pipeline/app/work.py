@@ -45,6 +45,7 @@ from pipeline.run.store import (
     key_of_run,
     key_of_worktree,
     note_gone_on,
+    order_of,
     repository_name,
     state_of_run,
 )
@@ -294,13 +295,15 @@ class RepositoryWork:
             NotNowError: the hub is out of reach.
         """
         found = {issue: claim for issue, claim in claims(self.repository).items() if isinstance(claim, Claim)}
-        worktrees = self.repository.worktrees()
-        places = {key_of_worktree(one.path): one.path for one in worktrees if one.is_there}
+        trees = {key_of_worktree(one.path): one for one in self.repository.worktrees() if one.is_there}
+        places = {key: one.path for key, one in trees.items()}
         if self._hub is None:
             return _Known(found, places, {}, {}, {}, {}, (), {})
         begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
+        keys = ((claim.run, claim.run.partition("/")[0]) for claim in found.values())
+        made_for = {run: order_of(self.repository.at(trees[key])) for run, key in keys if key in trees}
         try:
-            hub = view_hub(self.repository, self._hub, begun)
+            hub = view_hub(self.repository, self._hub, [*begun, *filter(None, made_for.values())])
         except UserError as error:
             raise NotNowError(error.message, error.reason, actions=error.actions) from error
         pushed = {ref.removeprefix(KEPT_REFS): oid for ref, oid in self.repository.refs(KEPT_REFS).items()}
@@ -314,6 +317,8 @@ class RepositoryWork:
         there = {issue: claim for issue, claim in hub.claims.items() if not is_here(claim)}
         let_go = {order: claim for order, claim in hub.let_go.items() if not is_here(claim)}
         away = {claim.run: claim.host for claim in (*there.values(), *let_go.values())}
+        # Of these the hub never heard, and another machine did what they were begun for.
+        away |= {run: let_go[order].host for run, order in made_for.items() if order in let_go}
         found = {issue: claim for issue, claim in found.items() if claim.run not in away}
         left = {run.partition("/")[0] for run in away}
         split = ((run.partition("/"), host) for run, host in away.items())

@@ -31,7 +31,7 @@ from pipeline.run.store import OWNER, WORKFLOW, issue_of
 from pipeline.run.summary_facts import commits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import Awaitable, Callable, Generator, Iterator
     from pathlib import Path
 
     from pipeline.app.run_config import RunOptions
@@ -106,17 +106,46 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
                     log.add(OrderWorktree(order=options.order, folder=str(folder), branch=branch, tip=tip))
         except NotNowError as error:  # nothing is wrong with the order: its worker tries again
             raise UserError(error.message, Reason.LOCKED, actions=error.actions) from error
-        try:
-            repository.add_worktree(folder, branch, tip, holds=(lock,))
-        except GitError as error:
-            raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
-        made = Repository.find(folder)
-        bring_ignored(repository, folder)
-        fill_submodules(repository, made.tree_of(tip), folder, made.git_dir / "redfirst-index")
-        said = {"issue": options.issue, "order": options.order, "branch": branch, "tip": tip}
-        said["folder"] = str(made.worktree.resolve())
-        write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
+        made = make_worktree(repository, folder, branch, tip, issue=options.issue, order=options.order, holds=(lock,))
     return made, replace(options, base=base)
+
+
+def make_worktree(
+    repository: Repository,
+    folder: Path,
+    branch: str,
+    tip: str,
+    *,
+    issue: str | None,
+    order: str | None,
+    is_new: bool = True,
+    holds: tuple[int, ...] = (),
+) -> Repository:
+    """Return the repository as seen from a new linked worktree, with all that git leaves out, which says whose it is.
+
+    Args:
+        repository: Seen from anywhere.
+        folder: Where it is made.
+        branch: What is checked out there.
+        tip: The commit of that branch.
+        issue: What it is for.
+        order: What it came of.
+        is_new: Whether the branch is made, too.
+        holds: Handles that git keeps open.
+
+    Raises:
+        UserError: git does not make it.
+    """
+    try:
+        repository.add_worktree(folder, branch, tip if is_new else None, holds=holds)
+    except GitError as error:
+        raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.LOCKED) from error
+    made = Repository.find(folder)
+    bring_ignored(repository, folder)
+    fill_submodules(repository, made.tree_of(tip), folder, made.git_dir / "redfirst-index")
+    said = {"issue": issue, "order": order, "branch": branch, "tip": tip, "folder": str(made.worktree.resolve())}
+    write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
+    return made
 
 
 def slug_of(title: str) -> str:
@@ -217,22 +246,19 @@ def _refuse_done(repository: Repository, issue: str, tip: str) -> None:
 
 def _free(repository: Repository, issue: str, slug: str) -> tuple[str, Path]:
     """Return a branch and a folder that nobody has, both with the same number where one is needed."""
+    numbered = ((f"{name}-{slug}" if slug else name, folder) for name, folder in free_places(repository, issue))
+    return next(one for one in numbered if not repository.resolve(f"refs/heads/{one[0]}"))
+
+
+def free_places(repository: Repository, name: str) -> Iterator[tuple[str, Path]]:
+    """Yield folders beside the main checkout that nobody has, and how each is called: *name*, with a number."""
     main = repository.main_checkout
     known = {each.path for each in repository.worktrees()}  # git refuses a place that it knows, be it gone or not
     for number in count(1):
-        numbered = issue if number == 1 else f"{issue}-{number}"
-        branch = f"{numbered}-{slug}" if slug else numbered
+        numbered = name if number == 1 else f"{name}-{number}"
         folder = main.parent / f"{main.name}-{numbered}"
-        if not (repository.resolve(f"refs/heads/{branch}") or os.path.lexists(folder) or folder.resolve() in known):
-            return branch, folder
-    raise AssertionError  # there is always a next number
-
-
-def free_place(repository: Repository, name: str) -> Path:
-    """Return a folder beside the main checkout that nobody has, called after it and *name*."""
-    main, known = repository.main_checkout, {each.path for each in repository.worktrees()}
-    folders = (main.parent / f"{main.name}-{name}{'' if number == 1 else f'-{number}'}" for number in count(1))
-    return next(one for one in folders if not os.path.lexists(one) and one.resolve() not in known)
+        if not (os.path.lexists(folder) or folder.resolve() in known):
+            yield numbered, folder
 
 
 @contextmanager

@@ -7,7 +7,9 @@ variables of `env` are keys of their own.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.config import keys, layers, user_folders
@@ -15,8 +17,7 @@ from pipeline.config.agents import PLAYS, Backend, Profile
 from pipeline.config.layers import Flags
 from pipeline.config.problems import pointer
 from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
-from pipeline.config.toolchain_variables import fault_of, set_by
-from pipeline.config.triggers import fault_of as fault_of_trigger
+from pipeline.config.triggers import fault_of
 from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -24,7 +25,7 @@ from pipeline.testing.languages.table import LANGUAGES
 from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.config.agents import AgentConfig
@@ -196,7 +197,7 @@ def _refuse_contradictions(loaded: Loaded) -> None:
         if sink.fault:
             raise _faulty(loaded, name, sink.fault)
     for name, trigger in config.triggers.items():
-        if (fault := fault_of_trigger(trigger)) is not None:
+        if (fault := fault_of(trigger)) is not None:
             keys_of = (key for key in loaded.origins if key.startswith(f"triggers.{name}."))
             origin = _origin(loaded, next(keys_of, ""))
             raise UserError(
@@ -218,7 +219,7 @@ def _refuse_variables(loaded: Loaded, name: str) -> None:
     """Refuse variables of tests that would be lost or do harm: only the environment behind a command is taken over."""
     table = loaded.config.toolchains.settings_of(name)
     for variable in table.env:
-        if why := fault_of(variable):
+        if why := _fault_of(variable):
             raise _unfit(loaded, f"toolchains.{name}.env.{variable}", f"{variable!r} {why}.", name)
     if dropped := set_by(table.command or ("",)):
         what = (
@@ -287,3 +288,58 @@ def _not_its_part(loaded: Loaded, role: Role, backend: Backend) -> UserError:
         pointer=pointer(keys.from_dotted(key)),
         details={"role": role.value, "backend": backend.value, "accepted": accepted},
     )
+
+
+# --- variables of tests -----------------------------------------------------------------------------------------------
+# What comes before the test runner in a configured command is never part of a measurement: variables that are set there
+# would not reach a test.
+
+_VARIABLE: Final = r"[A-Za-z_]\w*"
+_ASSIGNMENT: Final = re.compile(rf"({_VARIABLE})=", re.ASCII)
+_OURS: Final = re.compile(
+    r"PATH|HOME|TMPDIR|TMP|TEMP|USER|SHELL|TERM|LD_\w+|REDFIRST_\w+|GIT_\w+"
+    r"|PYTHON(PATH|HASHSEED|PYCACHEPREFIX|NOUSERSITE|DONTWRITEBYTECODE|HOME)|NO_COLOR|COVERAGE_FILE"
+    r"|HYPOTHESIS_STORAGE_DIRECTORY|PYTEST_(DEBUG_TEMPROOT|PLUGINS)"
+    r"|CARGO_(HOME|TARGET_DIR|NET_OFFLINE|INCREMENTAL|TERM_\w+)|RUST(_LIB)?_BACKTRACE"
+    r"|GO(CACHE|TMPDIR|FLAGS|ENV|TOOLCHAIN|PROXY|SUMDB|VCS|MODCACHE|ROOT|WORK|TRACEBACK)"
+    r"|NODE_OPTIONS|npm_config_\w+|(NODE_DISABLE|DISABLE_V8)_COMPILE_CACHE|(TSX|BABEL)_DISABLE_CACHE",
+    re.ASCII,
+)
+"""The variables that a measurement sets, or that would send what it reads and writes elsewhere."""
+_SETTERS: Final = frozenset({"env", "cross-env"})
+"""Programs that take variables before the program that they start."""
+_LOADERS: Final = frozenset({"doppler", "dotenv", "dotenvx", "env-cmd", "envdir"})
+"""Programs that set what a file or a service holds."""
+_COMMAND_LINE: Final = frozenset({"-c", "-lc", "--command", "--run"})
+"""Options of shells behind which a whole command line comes."""
+
+
+def _fault_of(name: str) -> str | None:
+    """Return why a variable of this name cannot be set for tests, None if it can."""
+    if not re.fullmatch(_VARIABLE, name, re.ASCII):
+        return "is no name of a variable"
+    return "is set by redfirst where tests are measured: leave it out" if _OURS.fullmatch(name) else None
+
+
+def set_by(command: Sequence[str]) -> tuple[str, ...]:
+    """Return what sets variables in a command: their names, else the program or the option that reads them.
+
+    A variable counts where a program may be named: `-k a=b` of a runner is none.
+    """
+    return tuple(dict.fromkeys(_set_by(command)))
+
+
+def _set_by(command: Sequence[str]) -> Iterator[str]:
+    if PurePosixPath(command[0]).name in _LOADERS:
+        yield command[0]
+    if PurePosixPath(command[0]).name == "uv":
+        yield from (word.partition("=")[0] for word in command if word.partition("=")[0] == "--env-file")
+    may_set = True
+    for word in command:
+        for part in word.split() if may_set else (word,):
+            found = _ASSIGNMENT.match(part)
+            if found is not None and may_set:
+                yield found[1]
+            elif not part.startswith("-"):
+                may_set = PurePosixPath(part).name in _SETTERS
+        may_set = may_set or word in _COMMAND_LINE

@@ -26,9 +26,9 @@ from pipeline.config.agents import TAKES_MODEL
 from pipeline.config.keys import dotted
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.judge.policy.control_files import is_control
 from pipeline.outcomes import Reason
+from pipeline.safe_names import Frozen
 from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:

@@ -43,21 +43,9 @@ _FAILED: Final = frozenset({Outcome.FAILED.value, Outcome.REJECTED.value})
 
 Result = Literal["ordered", "held", "ignored"]
 Why = Literal[
-    "",
-    "off",
-    "paused",
-    "event",
-    "label",
-    "sender",
-    "own",
-    "issue",
-    "depth",
-    "open",
-    "attempts",
-    "rate",
-    "nothing",
+    "", "off", "paused", "event", "label", "sender", "own", "issue", "depth", "open", "attempts", "rate", "nothing",
     "missed",
-]
+]  # fmt: skip
 """Why nothing was ordered."""
 
 

@@ -6,7 +6,7 @@ Slots that are this machine's own stay here.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, LiteralString
 
 from pipeline.errors import UserError
@@ -114,22 +114,18 @@ class FleetSlots:
         if here is None:
             return None
         shared = {kind: most for kind, most in wanted.items() if kind != JOBS}
-        try:
+        with ExitStack() as undo:
+            undo.callback(here.give_back)
             session = self.session()
-        except BaseException:
-            here.give_back()
-            raise
-        taken = FleetTaken(here, self, session, shared, order)
-        try:
+            taken = FleetTaken(here, self, session, shared, order)
+            undo.pop_all()
+            undo.callback(taken.give_back)
             with refusals():
                 if lock(session, lock_of_order(self.repository, order)) and all(
                     lock_one(session, kind, most) for kind, most in shared.items()
                 ):
+                    undo.pop_all()
                     return taken
-        except BaseException:
-            taken.give_back()
-            raise
-        taken.give_back()
         return None
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.frozen import Frozen
-from pipeline.safe_names import BareName, BranchName, ObjectName, Timestamp
+from pipeline.safe_names import BareName, BranchName, Frozen, ObjectName, Timestamp
 
 KINDS: Final[dict[str, type[OrderFact]]] = {}
 """Every kind of line by its word."""

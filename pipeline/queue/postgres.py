@@ -305,9 +305,8 @@ def _as_user_error(error: Error) -> UserError:
             Reason.LOCKED,
             actions=("redfirst fleet status",),
         )
-    if (
-        code[:2] in {"", "08", "25", "53", "57"} and isinstance(error, OperationalError | InterfaceError)
-    ) or code == "25P03":
+    is_away = code[:2] in {"", "08", "25", "53", "57"} and isinstance(error, OperationalError | InterfaceError)
+    if is_away or code == "25P03":
         return NotNowError(
             f"Postgres of the fleet does not answer ({said}). See that it runs and lets you in: fleet.postgres of your "
             "configuration names it, PGPASSWORD or ~/.pgpass has the password.",
@@ -339,7 +338,7 @@ class WorkerSeen:
     silent_s: float | None
 
     @property
-    def stalled(self) -> bool:
+    def is_stalled(self) -> bool:
         """Return whether its orders are free for others."""
         return (self.silent_s or 0) > STALLED_S
 

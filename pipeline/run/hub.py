@@ -145,18 +145,22 @@ class Hub:
         issue = run.info.issue
         if issue is None:
             return
-        ref = claim_ref(issue)
+        ref, order = claim_ref(issue), order_ref(order_of(self.repository))
         is_ours = self._has_claim(run)
         wanted = self._claim(run) if is_ours and not ends else NO_OBJECT
         there = seen.get(ref, NO_OBJECT)
-        holder = None if there == NO_OBJECT else self._holder(ref, there)
-        if holder not in {None, key_of_run(run.folder)}:
+        key = key_of_run(run.folder)
+        holder = key if there == NO_OBJECT else self._holder(ref, there)
+        if holder != key:
             if is_ours:
                 raise HeldElsewhereError(holder)
             return
+        if is_ours and there == NO_OBJECT and order in seen:
+            did = self._holder(order, seen[order])
+            if did.partition("/")[0] != key.partition("/")[0]:  # it is done, while the hub had not heard of this run
+                raise HeldElsewhereError(did)
         if wanted != there:
             yield RefMove(ref, wanted, there)
-        order = order_ref(order_of(self.repository))
         if wanted == NO_OBJECT != there and order is not None:  # who finds the order open finds its run by this
             yield RefMove(order, there, seen.get(order, NO_OBJECT))
 
@@ -194,7 +198,7 @@ class Hub:
 
         def look() -> dict[str, str]:  # both again where one fails: a claim may go in between
             found = self.repository.remote_refs(self.url, *names, *more)
-            if there := [name for name in names if name in found]:
+            if there := [name for name in (*names, *more[1:]) if name in found]:
                 self.repository.fetch_from(self.url, there)
             return found
 

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal import JOURNAL
 from pipeline.matrix.engine.journal_kinds import RunResumed
 from pipeline.matrix.engine.protocols import Decision
@@ -16,6 +15,7 @@ from pipeline.outcomes import Reason
 from pipeline.run.info import RecipeFacts
 from pipeline.run.records import OF_RECIPE, is_of_recipe
 from pipeline.run.run import KeptRun, Run
+from pipeline.safe_names import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -62,7 +62,7 @@ def test_a_report_stays_json_with_only_the_secret_gone(report: dict[str, str], s
 
 def answered(**said: bytes) -> AgentResult:
     text = {"stdout": b"", "stderr": b"", **said}
-    return AgentResult(Ended.OK, 0, None, said.get("report_file"), text["stdout"], text["stderr"], False, 1.0, None)
+    return AgentResult(Ended.OK, 1.0, 0, None, said.get("report_file"), text["stdout"], text["stderr"])
 
 
 def test_an_answer_is_quiet_wherever_it_says_something() -> None:

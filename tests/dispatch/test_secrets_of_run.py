@@ -57,5 +57,5 @@ def test_the_variables_of_tests_are_known(tmp_path: Path) -> None:
 
 
 def test_a_call_that_was_refused_is_written_down_without_them() -> None:
-    answer = AgentResult(Ended.OK, 0, None, None, b"", b"", False, 1.0, None, denials=(f"Bash: echo {TOKEN}",))
+    answer = AgentResult(Ended.OK, 1.0, 0, denials=(f"Bash: echo {TOKEN}",))
     assert TOKEN not in str(redacted_answer(answer, {TOKEN}).denials)

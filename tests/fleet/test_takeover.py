@@ -158,3 +158,17 @@ def test_doctor_says_what_keeps_a_machine_from_working_in_its_fleet(tmp_path: Pa
     hook.write_text("#!/bin/sh\necho closed >&2; exit 1\n")
     hook.chmod(0o755)
     assert checks(two)["hub"] == "fail", "it can be read, and no run could be kept there"
+
+
+def test_33_a_run_that_the_hub_never_heard_of_ends_where_another_one_did_its_order(tmp_path: Path) -> None:
+    one, two = pair(tmp_path)
+    assert die_at(one.project, "before git push", 1, "run", "GAL-1", "--worktree", ordered(one)) == KILLED
+    (order,) = works(two)
+    assert order["outcome"] == "completed", order
+    assert works(one) == [order], "it is done: nobody goes on with what is here of it"
+    late = one.redfirst("resume", RUN, cwd=one.worktree)
+    assert (late["_code"], late["error"]["kind"]) == (75, "superseded"), late
+    given_up = one.redfirst("abandon", RUN, cwd=one.worktree)
+    assert given_up["_code"] == 0, given_up
+    assert not one.project.git("for-each-ref", "refs/redfirst/claims"), "the issue is free here, too"
+    published_once(two)

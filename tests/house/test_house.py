@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 16239,
-    "pipeline/app": 11416,
-    "pipeline/steps": 7250,
-    "pipeline/faces": 7245,
-    "pipeline/agents": 6765,
-    "pipeline/judge": 5402,
-    "pipeline/matrix": 4608,
-    "pipeline/sandbox": 3800,
-    "pipeline/run": 3329,
-    "pipeline/config": 1795,
+    "pipeline/testing": 16232,
+    "pipeline/app": 11356,
+    "pipeline/steps": 7249,
+    "pipeline/faces": 7242,
+    "pipeline/agents": 6726,
+    "pipeline/judge": 5412,
+    "pipeline/matrix": 4603,
+    "pipeline/sandbox": 3794,
+    "pipeline/run": 3322,
+    "pipeline/config": 1799,
     "pipeline/repo": 1461,
     "pipeline": 1285,
-    "todo": 1160,
-    "pipeline/queue": 1516,
+    "todo": 1155,
+    "pipeline/queue": 1501,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 73_256
-MODULES: Final = 554
+IN_ALL: Final = 73_137
+MODULES: Final = 551
 IMPORTS: Final = 11.85
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 673

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from languages import direct, nodes
 
-from pipeline.config.toolchain_variables import set_by
+from pipeline.config.load import set_by
 from pipeline.judge.evidence.observation import Ended
 from pipeline.testing.languages.projects.combined import find_environment
 from pipeline.testing.languages.protocol import Environment, Lookup, Missing

@@ -18,8 +18,7 @@ from notices.listener import Listener, listening
 from runs.real import BEGAN, alone, begin, event, git, make_repository
 
 from pipeline.app.event_stream import AllEvents, Wanted
-from pipeline.app.notices import cursor as cursors
-from pipeline.app.notices.delivery import Notices, fault_of, folder_of
+from pipeline.app.notices.delivery import Notices, fault_of, folder_of, read_cursor, write_cursor
 from pipeline.app.notices.sinks import UnsentError, send
 from pipeline.config.notices import Form, Sink
 from pipeline.matrix.engine.journal import stamp
@@ -118,9 +117,9 @@ def test_after_five_tries_in_an_hour_an_event_is_given_up_and_can_be_sent_again(
     told.anew(again=True).send()
     assert listener.bodies[len(others) :] == [str(first)]
     assert told.fault() == ""
-    kept = cursors.read(told.path)
+    kept = read_cursor(told.path)
     assert kept is not None
-    cursors.write(told.path, kept.model_copy(update={"given_up": (first.id,)}))
+    write_cursor(told.path, kept.model_copy(update={"given_up": (first.id,)}))
     shutil.rmtree(run.folder)
     told.anew(again=True).send()
     assert told.said[-1] == f"there is sent no more, since no journal has them: {first.id}"
@@ -143,7 +142,7 @@ def test_whenever_a_sink_is_down_each_event_is_sent_once_and_in_order_waits_or_w
         if anew:
             told.anew()
         told.send(minutes)
-    kept = cursors.read(told.path)
+    kept = read_cursor(told.path)
     assert kept is not None
     waits = [one for one in wanted if not kept.has(one)]
     sent = [one for one in wanted if one.id not in kept.given_up and one not in waits]

@@ -220,16 +220,10 @@ def _result(
         complaint = f"The model gave {job.max_steps} answers, and no more are allowed."
     if complaint is None and report is None:
         complaint, fault = _without_report(conversation, unreadable)
-    return AgentResult(
-        ended=how,
-        exit_code=ended.exit_code,
-        signal=ended.signal,
-        report_file=report,
+    return replace(
+        AgentResult.of(ended, how, report, complaint),
         stdout=turn.transcript.content(),
-        stderr=ended.stderr,
         truncated=ended.truncated or turn.transcript.left_out > 0,
-        seconds=ended.seconds,
-        complaint=complaint,
         fault=fault,
         usage=_usage(job, conversation, told.product),
         denials=tuple(conversation.denials),

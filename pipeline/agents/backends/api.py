@@ -72,10 +72,8 @@ class ApiBackend:
         return AgentResult(
             ended=how,
             exit_code={Ended.OK: 0, Ended.NONZERO: 1}.get(how),
-            signal=None,
             report_file=ending.report if ending else None,
             stdout=conversation.transcript.content,
-            stderr=b"",
             truncated=conversation.transcript.truncated,
             seconds=anyio.current_time() - began,
             complaint=complaint,

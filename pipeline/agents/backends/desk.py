@@ -19,12 +19,12 @@ from pydantic import Field, TypeAdapter, ValidationError, field_validator
 
 from pipeline.agents.backends.layout import Manifest, opened_file
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.judge.reports.artifacts import REFUTED
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.markdown import parse
 from pipeline.judge.reports.reviews import FAULTS, ToAnswer
 from pipeline.outcomes import Reason
+from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:

@@ -288,11 +288,8 @@ def _answer(work: _Work, seconds: float, ended: Ended = Ended.OK) -> AgentResult
     return AgentResult(
         ended=ended,
         exit_code=0 if ended is Ended.OK else None,
-        signal=None,
         report_file=work.report,
         stdout=work.log.encode(errors="surrogateescape"),
-        stderr=b"",
-        truncated=False,
         seconds=seconds,
         complaint=work.complaint,
         usage=_FREE,

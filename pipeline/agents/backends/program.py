@@ -137,17 +137,7 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
     ended = await exchange.run(argv, mounts, stdin, on_line=lambda line: job.on_words(line.decode(errors="replace")))
     report, fault = exchange.report()
     how, complaint = how_it_ended(ended, job.timeout_s)
-    return AgentResult(
-        ended=how,
-        exit_code=ended.exit_code,
-        signal=ended.signal,
-        report_file=report,
-        stdout=ended.stdout,
-        stderr=ended.stderr,
-        truncated=ended.truncated,
-        seconds=ended.seconds,
-        complaint=complaint or fault,
-    )
+    return AgentResult.of(ended, how, report, complaint or fault)
 
 
 def how_it_ended(ended: Completed, timeout_s: float) -> tuple[Ended, str | None]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import AgentConfig
     from pipeline.config.providers import Provider
-    from pipeline.process import Box, Gateway, Mount
+    from pipeline.process import Box, Completed, Gateway, Mount
 
 
 class Mishap(StrEnum):
@@ -209,13 +209,13 @@ class AgentResult:
 
     Args:
         ended: How the process ended.
+        seconds: Wall time.
         exit_code: None if a signal or the time limit ended it.
         signal: The signal that ended it, if any.
         report_file: The bytes of the report file, None if there is none.
         stdout: Log, and the report if there is no file.
         stderr: Log.
         truncated: Whether the middle of stdout or stderr is missing.
-        seconds: Wall time.
         complaint: One sentence to tell the agent why this does not count, None if the process ended well.
         usage: What it consumed.
         entry: The entry of the script that was played, counted from 0.
@@ -227,14 +227,14 @@ class AgentResult:
     """
 
     ended: Ended
-    exit_code: int | None
-    signal: int | None
-    report_file: bytes | None
-    stdout: bytes
-    stderr: bytes
-    truncated: bool
     seconds: float
-    complaint: str | None
+    exit_code: int | None = None
+    signal: int | None = None
+    report_file: bytes | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    truncated: bool = False
+    complaint: str | None = None
     usage: Usage = Usage()
     entry: int | None = None
     fault: Fault | None = None
@@ -242,6 +242,12 @@ class AgentResult:
     steps: int | None = None
     session: str | None = None
     not_before: datetime | None = None
+
+    @classmethod
+    def of(cls, ended: Completed, how: Ended, report: bytes | None, complaint: str | None) -> AgentResult:
+        """Return the result of a process."""
+        said = (ended.exit_code, ended.signal, report, ended.stdout, ended.stderr, ended.truncated)
+        return cls(how, ended.seconds, *said, complaint)
 
 
 class Backend(Protocol):

@@ -16,10 +16,10 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from pipeline.agents.backends.program import run_program
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.programs import locate
+from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Question, Role
 from pipeline.yaml_text import YamlError, read
 

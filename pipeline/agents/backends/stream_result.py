@@ -96,16 +96,8 @@ def result_of(exchange: Exchange, ended: Completed, facts: StreamFacts) -> Agent
     how, complaint = how_it_ended(ended, exchange.job.timeout_s)
     written, unreadable = exchange.report()
     report = facts.report if facts.report is not None else written
-    result = AgentResult(
-        ended=how,
-        exit_code=ended.exit_code,
-        signal=ended.signal,
-        report_file=report,
-        stdout=ended.stdout,
-        stderr=ended.stderr,
-        truncated=ended.truncated,
-        seconds=ended.seconds,
-        complaint=complaint,
+    result = replace(
+        AgentResult.of(ended, how, report, complaint),
         usage=facts.usage,
         fault=facts.fault,
         denials=facts.denials[:_DENIALS],

@@ -102,17 +102,7 @@ def _clock_of(job: AgentJob, now: datetime) -> tzinfo:
 
 
 def _stopped(seconds: float) -> AgentResult:
-    return AgentResult(
-        ended=Ended.STOPPED,
-        exit_code=None,
-        signal=None,
-        report_file=None,
-        stdout=b"",
-        stderr=b"",
-        truncated=False,
-        seconds=seconds,
-        complaint="The agent was stopped.",
-    )
+    return AgentResult(Ended.STOPPED, seconds, complaint="The agent was stopped.")
 
 
 def _metered(answer: AgentResult, gateway: ModelGateway, model: str | None) -> AgentResult:

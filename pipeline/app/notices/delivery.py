@@ -1,25 +1,25 @@
 """Sends events to the sinks of `[notify]`: each at least once and in order, and never at the expense of a run.
 
 One process at a time sends for a repository. An event that a sink does not take holds up the later ones of that sink
-alone. After five tries within an hour it is given up, and can be sent again by hand.
+alone. After five tries within an hour it is given up, and can be sent again by hand. How far a sink was told is kept on
+disk, and written after an event was sent: a crash sends that event once more, and loses none.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from pipeline.app import event_stream
 from pipeline.app.documents import Document
 from pipeline.app.events.model import Event, full
-from pipeline.app.notices import cursor as cursors
-from pipeline.app.notices.cursor import Cursor
 from pipeline.app.notices.sinks import UnsentError, send
 from pipeline.app.run_config import trusted_config
 from pipeline.config.user_folders import state_folder
@@ -29,10 +29,12 @@ from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.queue.slots import LocalSlots
 from pipeline.repo import GitError, Repository
+from pipeline.run.files import disk, write_atomic
 from pipeline.run.store import repository_name
+from pipeline.safe_names import Frozen, Timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from pipeline.config.notices import Sink
@@ -44,6 +46,8 @@ _LOOKS_S: Final = 1.0
 _LAST_S: Final = 5.0
 """Seconds for which a command waits at its end for what is still being sent."""
 AGAIN: Final = "redfirst notify --again"
+MOST_GIVEN_UP: Final = 1000
+"""So many events that were given up are remembered for a sink, the newest."""
 
 
 class SinkLine(Document):
@@ -81,7 +85,7 @@ class _Told:
 
     def keep(self, cursor: Cursor) -> None:
         """Write down how far it was told."""
-        cursors.write(self.path, cursor)
+        write_cursor(self.path, cursor)
         self.cursor = cursor
 
     def is_due(self, now: datetime) -> bool:
@@ -178,7 +182,7 @@ class Notices:
         event_stream.wanted(sink.types, None)
         told = _Told(name, sink, folder_of(self._repository, self._environ) / f"{name}.json", Cursor(since=since))
         try:
-            found = cursors.read(told.path)
+            found = read_cursor(told.path)
         except (OSError, ValueError) as error:
             self._say(f"{error}. It is made anew: {name} is told of what happens from now on")
             found = Cursor(since=stamp(self._clock()))
@@ -268,11 +272,89 @@ def beside(repository: Repository, environ: Mapping[str, str], say: Callable[[st
         thread.join(_LAST_S)
 
 
+# --- how far each sink was told ---------------------------------------------------------------------------------------
+
+
+class Cursor(Frozen):
+    """How far a sink was told.
+
+    Args:
+        since: Earlier events are none of the sink's.
+        told: The last event of each journal that it is done with: number and time.
+        tries: How often the next event was tried, the last time at `tried_at`; `why` it was not taken then.
+        given_up: The ids of events that it did not take.
+    """
+
+    document: Literal["redfirst.notices/1"] = Field(default="redfirst.notices/1", alias="schema")
+    since: Timestamp
+    told: Mapping[str, tuple[int, Timestamp]] = {}
+    tries: int = 0
+    tried_at: Timestamp | None = None
+    why: str = ""
+    given_up: tuple[str, ...] = ()
+
+    def has(self, event: Event) -> bool:
+        """Return whether the sink is done with an event.
+
+        A journal may be made anew under its old name. Then its numbers begin again, and the times go on.
+        """
+        journal, number = _place(event)
+        told = self.told.get(journal)
+        if told is None:
+            return event.time < self.since
+        return number <= told[0] and event.time <= told[1]
+
+    def past(self, event: Event, *, given_up: bool = False) -> Cursor:
+        """Return the cursor once the sink is done with an event."""
+        journal, number = _place(event)
+        others = tuple(one for one in self.given_up if one != event.id)
+        now = self.told if self.has(event) else {**self.told, journal: (number, event.time)}
+        done = {"told": now, "tries": 0, "tried_at": None, "why": self.why if given_up else ""}
+        return self.model_copy(
+            update={**done, "given_up": (*others, event.id)[-MOST_GIVEN_UP:] if given_up else others}
+        )
+
+    def after_failure(self, now: datetime, why: str) -> Cursor:
+        """Return the cursor once the next event was tried in vain."""
+        return self.model_copy(update={"tries": self.tries + 1, "tried_at": stamp(now), "why": why})
+
+
+def _place(event: Event) -> tuple[str, int]:
+    journal, _, number = event.id.rpartition("/")
+    return journal, int(number)
+
+
+def read_cursor(path: Path) -> Cursor | None:
+    """Return a cursor as it is on disk, None where none is.
+
+    Raises:
+        ValueError: it is damaged.
+        OSError: it cannot be read.
+    """
+    try:
+        return Cursor.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise ValueError(f"{path} is damaged") from error
+
+
+def write_cursor(path: Path, cursor: Cursor) -> None:
+    """Write a cursor: a crash leaves the old one or the new one.
+
+    Raises:
+        UserError: the disk does not take it.
+    """
+    with disk(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomic(path, cursor.model_dump_json(by_alias=True, indent=1) + "\n", mode=0o600)
+
+
 def fault_of(repository: Repository, name: str, sink: Sink, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """Return what is wrong with a sink, in words, with what mends it; None where nothing is known to be."""
     try:
         event_stream.wanted(sink.types, None)
-        kept = cursors.read(folder_of(repository, environ) / f"{name}.json")
+        kept = read_cursor(folder_of(repository, environ) / f"{name}.json")
     except UserError as error:
         return f"{name}: {error.message}", "redfirst schema event"
     except (OSError, ValueError) as error:

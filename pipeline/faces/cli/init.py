@@ -13,9 +13,8 @@ import typer
 
 from pipeline.agents.backends.discovery import api_version, find_agents, find_servers, with_versions
 from pipeline.app.config_file import add_to_user_file
-from pipeline.app.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
+from pipeline.app.init_config import COMMAND, HUMAN, NOTICES, Start, names, preset, start_called, starts, toml
 from pipeline.app.issue_records import claims_of
-from pipeline.app.notices import presets
 from pipeline.app.run_config import file_at_head
 from pipeline.app.trust_requests import as_tables, projects_here, widening_in
 from pipeline.characters import visible
@@ -64,7 +63,7 @@ def init(
         typer.Option(
             "--notify",
             metavar="NAME",
-            help=f"Only add who is told of runs to your own configuration: {', '.join(presets.NAMES)}.",
+            help=f"Only add who is told of runs to your own configuration: {', '.join(NOTICES)}.",
         ),
     ] = None,
     as_document: AsDocument = False,
@@ -118,7 +117,7 @@ def init(
 
 def _add_notice(here: Path, name: str, argv: Sequence[str], *, dry_run: bool, as_document: bool) -> None:
     """Add who is told of runs to the user's own configuration."""
-    values = presets.preset(name, argv)
+    values = preset(name, argv)
     path, text = add_to_user_file(("notify", name), values, os.environ, here, write=not dry_run)
     variable = values.get("url_env")
     following = [f"export {variable}=URL   # the address that the service gave you"] if variable else []

@@ -14,10 +14,9 @@ from pydantic import Field, ValidationInfo, WithJsonSchema, field_serializer, fi
 from typing_extensions import TypeVar
 
 from pipeline.errors import UserError
-from pipeline.frozen import Frozen
 from pipeline.matrix.engine.journal_kinds import EVENTS, JournalEvent
 from pipeline.outcomes import Reason
-from pipeline.safe_names import Timestamp
+from pipeline.safe_names import Frozen, Timestamp
 
 if TYPE_CHECKING:
     from pipeline.matrix.engine.protocols import Store

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.frozen import Frozen
 from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.matrix.routing.advance import MatrixMachine, advance
@@ -22,6 +21,7 @@ from pipeline.matrix.routing.plain_words import action_words, step_words
 from pipeline.matrix.routing.state import Event, MatrixLane, NewTask, RunState, Settings, Trees
 from pipeline.matrix.routing.state_changes import DRAFTS
 from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Loop, Role, Signal, Step
 from pipeline.yaml_text import YamlError, read
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from pipeline.frozen import Frozen
 from pipeline.process import BoxError, Command, Mount
 from pipeline.programs import locate
+from pipeline.safe_names import Frozen
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:

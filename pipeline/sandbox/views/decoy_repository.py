@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from pipeline.process import BoxError
 from pipeline.repo import GITLINK, NO_OBJECT, GitError
 from pipeline.repo.process import refuse_disk, run
 from pipeline.run.files import disk, write_atomic
+from pipeline.safe_names import Frozen
 from pipeline.sandbox.views.manifest import Stamp
 from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
 
@@ -42,25 +43,21 @@ _SSH: Final = re.compile(r"([\w.-]+@)?[\w.-]+:(?!//)[^\s?#]*")
 _HTTP: Final = ("http", "https")
 
 
-class ShownTag(BaseModel):
+class ShownTag(Frozen):
     """A tag of the commit that the branch stands on, or of one before it; `seconds` is when it was made."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     annotated: bool
     seconds: int
 
 
-class ShownHistory(BaseModel):
+class ShownHistory(Frozen):
     """The tags, and the address of `origin`, empty where there is none.
 
     Tests and builds ask for a version (`git describe`) or for the project's name. Neither commits nor contents are
     told, no credential of an address, and no path of the host. It is asked once for a run: what tests see of it must
     not differ between the baseline and what is compared with it.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     tags: tuple[ShownTag, ...] = ()
     origin: str = ""
