@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ from todo.errors import ErrorKind, TrackerError, invalid, usage
 from todo.file_sources import FolderSource, check_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from todo.errors import usage
 from todo.frontmatter import written_scalar
-from todo.issue import Status
+from todo.issue import NewIssue, Status
 from todo.outline import outline, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import date
 
-    from todo.issue import NewIssue
 
 _ENDS: Final = re.compile(r"\r\n?")
 _SPACE: Final = re.compile(r"\s+")

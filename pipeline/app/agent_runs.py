@@ -23,7 +23,7 @@ from pipeline.config.problems import did_you_mean
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
-from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.model import Kind, Recipe
 from pipeline.matrix.recipes.plan import inputs_of
 from pipeline.matrix.recipes.rules import not_for_agents
 from pipeline.outcomes import Reason
@@ -37,7 +37,6 @@ from pipeline.run.store import WORKFLOW, run_names
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.matrix.recipes.model import Recipe
     from pipeline.repo import Repository
 
 MOST_LIVE: Final = 3

@@ -29,7 +29,7 @@ from pipeline.judge.reports.fields import path_problem
 from pipeline.judge.reports.hygiene import lint_plan
 from pipeline.judge.reports.problems import Problem, Weight
 from pipeline.judge.reports.proofs import ProvingTest
-from pipeline.judge.reports.tasks import execution_order
+from pipeline.judge.reports.tasks import Task, execution_order
 from pipeline.matrix.engine.journal_kinds import Answerer, ConfigChanged, GateAnswered, InputGiven
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.matrix.routing.state import Event, TaskStatus
@@ -43,7 +43,7 @@ from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.records import is_of_recipe
 from pipeline.run.run import Run
 from pipeline.run.run_ref import drop_publication, keep
-from pipeline.run.runs_of_repository import Roster, claimant, is_named, orphans
+from pipeline.run.runs_of_repository import Claimant, Roster, claimant, is_named, orphans
 from pipeline.run.store import give_back, gone_on
 from pipeline.safe_names import Frozen
 from pipeline.sandbox.boxes.nobox import NoBox
@@ -62,9 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.app.start import Act
-    from pipeline.judge.reports.tasks import Task
     from pipeline.repo import Repository
-    from pipeline.run.runs_of_repository import Claimant
     from pipeline.run.spending import AnyRun
 
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pipeline.app.run_list import RunIndex, aged, has_ended, line_at
+from pipeline.app.run_list import RunIndex, RunLine, aged, has_ended, line_at
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.repo import NO_OBJECT, RefMove, UnreachableError
+from pipeline.repo import NO_OBJECT, RefMove, Repository, UnreachableError
 from pipeline.run.hub import CHECKPOINT_REFS, KEPT_REFS, ORDER_REFS
 from pipeline.run.runs_of_repository import RUNNING, Roster
 from pipeline.run.store import CLAIM_BYTES, Claim, claim_ref, key_of_run
@@ -20,8 +20,6 @@ from pipeline.run.store import CLAIM_BYTES, Claim, claim_ref, key_of_run
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from pipeline.app.run_list import RunLine
-    from pipeline.repo import Repository
 
 HEADS: Final = "refs/heads/"
 

@@ -11,7 +11,7 @@ from pipeline.app.trust_requests import widening_in
 from pipeline.config import keys, trust, user_folders
 from pipeline.config.editing import with_value
 from pipeline.config.layers import key_path, typed_value
-from pipeline.config.load import load
+from pipeline.config.load import Loaded, load
 from pipeline.config.sources import (
     OWN_FILE,
     SHARED_FILE,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.config.load import Loaded
     from pipeline.repo import Repository
 
 

@@ -15,7 +15,7 @@ from pipeline.run import tracker
 from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.store import WORKFLOW
 from pipeline.steps.publication.moving import put_away, refusal_of_files
-from pipeline.steps.publication.publisher import Base, Blocked, choose
+from pipeline.steps.publication.publisher import Base, Blocked, Publisher, choose
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from pipeline.steps.context import Context
     from pipeline.steps.publication.commits import Planned
-    from pipeline.steps.publication.publisher import Publisher
 
 _SHOWN: Final = 5
 

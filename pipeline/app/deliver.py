@@ -8,7 +8,7 @@ again that a crash has cut short gets the order that was placed, or one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
@@ -33,7 +33,6 @@ from todo import ErrorKind, NewIssue, TrackerError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from pipeline.config.model import Config
 

@@ -16,7 +16,7 @@ from pipeline import VERSION
 from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.products import require_login
 from pipeline.agents.backends.program import ADD, not_shown
-from pipeline.agents.dispatch.agent_choice import choices
+from pipeline.agents.dispatch.agent_choice import Choice, choices
 from pipeline.app.conventions import refuse_misfit, unrun_hooks
 from pipeline.app.doctor_document import Check, DoctorDocument
 from pipeline.app.doctor_tests import check_collection, check_tests, check_whole_run, not_run
@@ -30,8 +30,8 @@ from pipeline.app.triggers import check_triggers
 from pipeline.app.trust_requests import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
-from pipeline.config.load import load, not_configured, require_agents
-from pipeline.config.model import BoxMode
+from pipeline.config.load import Loaded, load, not_configured, require_agents
+from pipeline.config.model import BoxMode, Config
 from pipeline.config.sources import tracker_advice, tracker_folder
 from pipeline.config.user_folders import home, state_folder
 from pipeline.errors import UserError
@@ -53,18 +53,14 @@ from pipeline.run.store import (
     state_of_run,
     worktree_key,
 )
-from pipeline.sandbox.boxes.box import open_box
+from pipeline.sandbox.boxes.box import ProvableBox, open_box
 from pipeline.vocabulary import ISSUE_ROLES, Role
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from pipeline.agents.dispatch.agent_choice import Choice
-    from pipeline.config.load import Loaded
-    from pipeline.config.model import Config
     from pipeline.config.trust import Widening
-    from pipeline.sandbox.boxes.box import ProvableBox
 
 
 _SHOWN = 5

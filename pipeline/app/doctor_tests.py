@@ -21,13 +21,13 @@ from pipeline.app.verification_ports import lent_context
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import failing, passed
-from pipeline.judge.evidence.observation import RunState
+from pipeline.judge.evidence.observation import Observation, RunState
 from pipeline.progress import counted, duration
 from pipeline.sandbox.boxes.box import open_box
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.languages.projects.detection import TOP, choose, looked_for
-from pipeline.testing.languages.protocol import Lookup, Missing, Selection
+from pipeline.testing.languages.protocol import Checkouts, Environment, Lookup, Missing, Selection
 from pipeline.testing.languages.table import DEFAULT, LANGUAGES
 from pipeline.testing.measure.baseline import MEND, difference, named, no_baseline, passing_outside, uncollected, which
 from pipeline.testing.measure.measuring import UnmeasurableError, measure
@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
-    from pipeline.judge.evidence.observation import Observation
     from pipeline.repo import Repository
     from pipeline.testing.languages.projects.project import Project
-    from pipeline.testing.languages.protocol import Checkouts, Environment
     from pipeline.testing.verification.context import VerificationContext
 
 LIMIT_S: Final = 60.0

@@ -9,9 +9,9 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from pipeline.characters import visible
 from pipeline.judge.reports.fields import Severity
-from pipeline.judge.reports.findings import Stage
+from pipeline.judge.reports.findings import Finding, Stage
 from pipeline.matrix.routing.state import TaskStatus
-from pipeline.run.info import DispatchResult, Usage, ViolationRecord
+from pipeline.run.info import DispatchRecord, DispatchResult, Usage, ViolationRecord
 from pipeline.run.records import MIB, read_record
 from pipeline.run.store import issue_of
 from pipeline.safe_names import Frozen
@@ -23,8 +23,6 @@ from todo import MappingSource, Tracker, TrackerError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.judge.reports.findings import Finding
-    from pipeline.run.info import DispatchRecord
     from pipeline.run.run import Decided, Run
 
 TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.PROVED, Signal.COSMETIC, Signal.PLAN})

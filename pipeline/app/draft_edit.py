@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.app.answer import check_edits, config_of, refuse_removal
 from pipeline.app.open_gates import require_gate
-from pipeline.app.packets import packet_of, require_seen
+from pipeline.app.packets import Packet, packet_of, require_seen
 from pipeline.app.ports import context_of
 from pipeline.characters import HIDDEN
 from pipeline.errors import UserError
@@ -23,7 +23,6 @@ from pipeline.steps.context import Context
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.app.packets import Packet
     from pipeline.repo import Repository
 
 _KEPT: Final = frozenset("\n\t")

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import anyio
 
 from pipeline.agents.dispatch.caches import remove_caches
-from pipeline.app.live_view import Standing, shown
+from pipeline.app.live_view import Display, Standing, shown
 from pipeline.errors import UserError
 from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.matrix.engine.journal_kinds import PointPassed
 from pipeline.matrix.engine.loop import drive
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.recipes.next_steps import held_by
-from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
-from pipeline.matrix.routing.state import Event
+from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal, StepsState
+from pipeline.matrix.routing.state import Event, RunState
 from pipeline.outcomes import Reason
 from pipeline.repo import GitError
 from pipeline.run.drafts import put_back, vain_edit
@@ -42,7 +42,7 @@ from pipeline.steps.publication.commits import planned_subjects
 from pipeline.steps.publication.follow_ups import planned_titles
 from pipeline.steps.publication.publisher import start_of
 from pipeline.steps.publication.summary import write_summary
-from pipeline.steps.recipe_context import CollisionError, RecipeContext
+from pipeline.steps.recipe_context import CollisionError, RecipeContext, Words
 from pipeline.steps.recipe_outcome import write_outcome
 from pipeline.steps.table import RUNNERS, STEPS
 from pipeline.testing.measure.measuring import forget_cache
@@ -53,12 +53,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from pipeline.app.live_view import Display
-    from pipeline.matrix.recipes.step_table import StepsState
     from pipeline.matrix.routing.advance import Decision
-    from pipeline.matrix.routing.state import RunState
     from pipeline.steps.context import Context, DriverContext
-    from pipeline.steps.recipe_context import Words
 
 
 class Interruption:

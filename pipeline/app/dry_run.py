@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.agents.dispatch.agent_choice import choices
 from pipeline.app.conventions import refuse_misfit
 from pipeline.app.ports import require_runner
-from pipeline.app.recipe_choice import chosen, unsound, values_of, with_issues, with_recipe
+from pipeline.app.recipe_choice import Chosen, chosen, unsound, values_of, with_issues, with_recipe
 from pipeline.app.recipe_files import RecipeFiles
-from pipeline.app.run_config import read_config
+from pipeline.app.run_config import RunOptions, read_config
 from pipeline.app.worktrees import begins
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.errors import UserError
-from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.model import Kind, Recipe
 from pipeline.matrix.recipes.plan import Preview, phases_of, preview, why_not
 from pipeline.matrix.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.run.gates import WAYS_BACK
@@ -26,10 +26,7 @@ from pipeline.vocabulary import Role
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.app.recipe_choice import Chosen
-    from pipeline.app.run_config import RunOptions
     from pipeline.config.model import Config
-    from pipeline.matrix.recipes.model import Recipe
     from pipeline.repo import Repository
 
 

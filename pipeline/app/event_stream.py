@@ -9,24 +9,21 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from pipeline.app.events.model import TYPES, Origin, event_of, full
+from pipeline.app.events.model import TYPES, Event, Origin, event_of, full
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.queue.orders import log_of
+from pipeline.queue.orders import OrderLog, log_of
 from pipeline.run.folder import POLL_S, Tail, followed
 from pipeline.run.records import read_record
-from pipeline.run.runs_of_repository import Roster
+from pipeline.run.runs_of_repository import Roster, RunPlace
 from pipeline.run.store import key_of_worktree, repository_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pipeline.app.events.model import Event
     from pipeline.matrix.engine.journal import Line
     from pipeline.queue.lines import OrderLine
-    from pipeline.queue.orders import OrderLog
     from pipeline.repo import Repository
-    from pipeline.run.runs_of_repository import RunPlace
 
 _LOOK_S: Final = 1.0
 """Seconds between two looks for runs that were begun."""

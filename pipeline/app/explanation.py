@@ -7,7 +7,7 @@ an artifact that was written again since is named as such and not quoted, becaus
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
@@ -45,19 +45,17 @@ from pipeline.run.journal_kinds import (
 )
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun
-from pipeline.run.run import Run
+from pipeline.run.run import Decided, Run
 from pipeline.run.summary_facts import Counter, counter_of, exhausted_counter, lanes_words, place_of
 from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pipeline.matrix.engine.journal import Line
     from pipeline.matrix.routing.actions import Action
     from pipeline.matrix.routing.state import RunState
     from pipeline.repo import Repository
-    from pipeline.run.run import Decided
 
 
 _ROWS: Final = {row.id: row for row in MATRIX}

@@ -23,15 +23,15 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.progress import counted
-from pipeline.queue.orders import fleet_for, log_of
-from pipeline.repo import GITLINK, GitError
+from pipeline.queue.orders import Order, OrderLog, fleet_for, log_of
+from pipeline.repo import GITLINK, GitError, Repository, Worktree
 from pipeline.run.checkout import fill_submodules, has_submodules
 from pipeline.run.journal_kinds import Published
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import HERE_ALONE
-from pipeline.run.runs_of_repository import Roster
+from pipeline.run.runs_of_repository import Roster, RunPlace
 from pipeline.run.store import (
     OWNER,
     PUBLISH_REFS,
@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.queue.orders import Order, OrderLog
-    from pipeline.repo import Repository, Worktree
-    from pipeline.run.runs_of_repository import RunPlace
     from pipeline.run.spending import AnyRun
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from pipeline.agents.backends.desk import Asked, Desk, desk_around, desks_gone, desks_of
-from pipeline.agents.backends.layout import Difference
+from pipeline.agents.backends.layout import Difference, Manifest
 from pipeline.agents.dispatch.desk_gate import DeskRules
 from pipeline.agents.dispatch.prompt import request_part
 from pipeline.app import human_report
@@ -26,13 +26,11 @@ from pipeline.run.activity_file import read_now
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
 from pipeline.run.run import Run
-from pipeline.run.runs_of_repository import Roster
+from pipeline.run.runs_of_repository import Roster, RunPlace
 from pipeline.run.store import issue_of, state_of_run
 from pipeline.run.summary_facts import place_of
 
 if TYPE_CHECKING:
-    from pipeline.agents.backends.layout import Manifest
-    from pipeline.run.runs_of_repository import RunPlace
     from pipeline.vocabulary import Role
 
 SCHEMA: Final = "redfirst.hand-in/1"

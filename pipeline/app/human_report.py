@@ -10,7 +10,7 @@ from pipeline.config.user_folders import short
 from pipeline.errors import UserError
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport, SplitReport
-from pipeline.judge.reports.fields import Verdict
+from pipeline.judge.reports.fields import Report, Verdict
 from pipeline.judge.reports.findings import capped, headline
 from pipeline.judge.reports.parse import parse_report, report_faults
 from pipeline.judge.reports.reviews import FAULTS, CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from pipeline.agents.backends.desk import Asked, Desk
     from pipeline.agents.backends.layout import Difference
-    from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.proofs import Edit
 
 _BLOCKING: Final = ("BLOCK", "HIGH")

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.backends.discovery import Found, api_version, find_agents, find_servers, services, with_versions
 from pipeline.app.doctor_document import AgentLine, LoginLine
-from pipeline.app.init_config import starts
+from pipeline.app.init_config import Start, starts
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.process import BoxError, Command
+from pipeline.process import Box, BoxError, Command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.app.init_config import Start
-    from pipeline.process import Box
 
 _START_S: Final = 60.0
 _HINT_S: Final = 3.0

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pipeline.agents.gateway.providers import require_providers
 from pipeline.app.doctor_document import Check
-from pipeline.config.model import BoxMode
+from pipeline.config.model import BoxMode, Config
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
-from pipeline.sandbox.boxes.box import advice_of, hinted, open_box, refusal, try_boxes
+from pipeline.sandbox.boxes.box import ProvableBox, Trial, advice_of, hinted, open_box, refusal, try_boxes
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.views.overlay import overlay_works
 from pipeline.vocabulary import ISSUE_ROLES, Role
@@ -19,9 +19,6 @@ from pipeline.vocabulary import ISSUE_ROLES, Role
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from pipeline.config.model import Config
-    from pipeline.sandbox.boxes.box import ProvableBox, Trial
 
 
 async def box_of(config: Config, roles: Sequence[Role] = ISSUE_ROLES) -> ProvableBox:

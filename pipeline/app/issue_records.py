@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pipeline.characters import as_utf8
 from pipeline.errors import UserError
-from todo import Problem, file_name
+from todo import Issue, Problem, file_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from todo import Issue
 
 
 @dataclass(frozen=True)

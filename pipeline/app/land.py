@@ -11,14 +11,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.app.gc import is_made
-from pipeline.app.land_choice import LandDocument
+from pipeline.app.land_choice import Candidate, Choice, LandDocument, LandLine
 from pipeline.app.next_lines import removal
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.queue.lines import RunWords
 from pipeline.queue.orders import Wanted, place
-from pipeline.repo import SigningError, UntouchedRepository
+from pipeline.repo import Repository, SigningError, UntouchedRepository
 from pipeline.run.journal_kinds import Landed, LandingIntended, LandingRefused
 from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
@@ -32,8 +32,6 @@ from pipeline.testing.verification.recheck import recheck
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from pipeline.app.land_choice import Candidate, Choice, LandLine
-    from pipeline.repo import Repository
     from pipeline.testing.verification.context import VerificationContext
 
 _REFUSED: Final = frozenset({Found.CONFLICT, Found.REFUTED, Found.REGRESSION})

@@ -15,7 +15,7 @@ from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.run import tracker
 from pipeline.run.journal_kinds import LandingRefused, Published
 from pipeline.run.run import Run
-from pipeline.run.runs_of_repository import Roster
+from pipeline.run.runs_of_repository import Roster, RunPlace
 from pipeline.run.store import is_on, is_remote, push_of
 from pipeline.run.summary_facts import commits_of
 from pipeline.safe_names import Frozen
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.repo import Repository
-    from pipeline.run.runs_of_repository import RunPlace
 
 _GIVEN_UP: Final = frozenset({Outcome.FAILED, Outcome.CANCELLED, Outcome.REJECTED})
 

@@ -17,16 +17,16 @@ from pipeline.app.documents import title_of
 from pipeline.matrix.recipes.plan import most_dispatches
 from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.matrix.routing.lookup import limit_of
-from pipeline.matrix.routing.plain_words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
+from pipeline.matrix.routing.plain_words import GATE_BEHIND, PHASES, TOLD, Phase, phase_with, usual_next
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
-from pipeline.outcomes import COMPLETED, Outcome, status_word
-from pipeline.progress import counted
-from pipeline.run.activity_file import forget_now, read_now, write_now
+from pipeline.outcomes import COMPLETED, Outcome, Reason, status_word
+from pipeline.progress import Progress, counted
+from pipeline.run.activity_file import Doing, forget_now, read_now, write_now
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.run import Run
-from pipeline.run.spending import spent
+from pipeline.run.spending import Spent, spent
 from pipeline.run.summary_facts import (
     beside_words,
     counters_of,
@@ -46,11 +46,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.tables import Budget
     from pipeline.matrix.engine.journal import Line
-    from pipeline.matrix.routing.plain_words import Phase
-    from pipeline.outcomes import Reason
-    from pipeline.progress import Progress
-    from pipeline.run.activity_file import Doing
-    from pipeline.run.spending import AnyRun, Spent
+    from pipeline.run.spending import AnyRun
 
 
 _PLANNED: Final = (Step.PLAN, Step.REVIEW_PLAN, Step.SPLIT, Step.REVIEW_SPLIT, Step.WRITE_TESTS)

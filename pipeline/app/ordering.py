@@ -13,7 +13,7 @@ from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import RunWords
-from pipeline.queue.orders import Wanted, log_of
+from pipeline.queue.orders import Order, Wanted, log_of
 from pipeline.run.preconditions import base_branch
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import key_of_run, key_of_worktree
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipeline.app.run_list import RunLine
-    from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
     from pipeline.repo import Repository
 

@@ -14,7 +14,7 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal_kinds import GateOpened, InputRequested
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Outcome, Reason, status_word
-from pipeline.repo import GitError
+from pipeline.repo import GitError, Repository
 from pipeline.run.drafts import drafts_of
 from pipeline.run.gates import GateAnswer, open_gate
 from pipeline.run.journal_kinds import StepStarted
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.matrix.engine.journal import Line
-    from pipeline.repo import Repository
     from pipeline.run.run import Run
     from pipeline.run.spending import AnyRun
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from pipeline.app.documents import DiffFile, Document
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.repo import GitError
+from pipeline.repo import GitError, Repository
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import find_run, seen_from
 from pipeline.run.store import run_ref
 from pipeline.run.summary_facts import work_tree
-
-if TYPE_CHECKING:
-    from pipeline.repo import Repository
 
 
 class DiffDocument(Document):

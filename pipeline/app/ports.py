@@ -18,7 +18,7 @@ from pipeline.run.store import state_of_run
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.languages.projects.detection import choose, looked_for
 from pipeline.testing.languages.table import DEFAULT, LANGUAGES
-from pipeline.vocabulary import ISSUE_ROLES
+from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pipeline.run.spending import AnyRun
     from pipeline.sandbox.boxes.box import ProvableBox
     from pipeline.steps.context import DriverContext, Say
-    from pipeline.vocabulary import Role
 
     ContextT = TypeVar("ContextT", bound=DriverContext)
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.app.recipe_files import FOLDER as RECIPES
 from pipeline.app.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
-from pipeline.app.run_config import issue_input, pairs
+from pipeline.app.run_config import RunOptions, issue_input, pairs
 from pipeline.config import trust
 from pipeline.config.trust import Widening
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
-from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.model import Kind, Recipe
 from pipeline.matrix.recipes.plan import MOST_ITEMS, Preview, inputs_of, phases_of, preview, why_not
 from pipeline.matrix.recipes.rules import given_of
 from pipeline.matrix.recipes.templates import listed
@@ -32,9 +32,7 @@ from todo import Status, TrackerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pipeline.app.run_config import RunOptions
     from pipeline.config.model import Config
-    from pipeline.matrix.recipes.model import Recipe
     from pipeline.matrix.recipes.reading import Problem
     from pipeline.matrix.routing.phases import Phases
     from pipeline.repo import Repository

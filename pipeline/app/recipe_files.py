@@ -24,14 +24,13 @@ from pipeline.matrix.recipes.check import Source
 from pipeline.matrix.recipes.model import SLUG
 from pipeline.matrix.recipes.reading import LARGEST
 from pipeline.outcomes import Reason
-from pipeline.repo import PLAIN, Repository
+from pipeline.repo import PLAIN, Entry, Repository
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
-    from pipeline.repo import Entry
 
 FOLDER: Final = ".redfirst/recipes"
 """Where a repository has them."""

@@ -16,18 +16,18 @@ from pipeline.judge.reports.markdown import front_matter_end
 from pipeline.judge.reports.taskfile import parse_task_md
 from pipeline.judge.reports.tasks import Task
 from pipeline.matrix.recipes.check import checked_source
-from pipeline.matrix.recipes.model import SLUG
-from pipeline.matrix.recipes.reading import LARGEST
+from pipeline.matrix.recipes.model import SLUG, Recipe
+from pipeline.matrix.recipes.reading import LARGEST, Problem
 from pipeline.matrix.recipes.saving import Marker, document_text, recipe_text, unclear, with_inputs
 from pipeline.matrix.recipes.templates import literal
-from pipeline.matrix.routing.state import TaskStatus
+from pipeline.matrix.routing.state import TaskState, TaskStatus
 from pipeline.outcomes import Reason
 from pipeline.run.drafts import PLAN, counted, task_file
 from pipeline.run.files import to_json, write_atomic
 from pipeline.run.plans import kept_recipe, planned
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.records import is_of_recipe
-from pipeline.run.run import Run
+from pipeline.run.run import Decided, Run
 from pipeline.run.runs_of_repository import Roster
 from pipeline.trees import read_regular
 from pipeline.vocabulary import Step
@@ -37,12 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.matrix.recipes.model import Recipe
-    from pipeline.matrix.recipes.reading import Problem
-    from pipeline.matrix.routing.state import TaskState
     from pipeline.repo import Repository
     from pipeline.run.info import RecipeFacts
-    from pipeline.run.run import Decided
 
 
 _ISSUE: Final = f"{BUILTIN}issue"

@@ -22,8 +22,8 @@ from pipeline.errors import UserError
 from pipeline.judge.evidence.observation import Observation
 from pipeline.judge.evidence.written_ids import meant, own_name, words_of, wrong
 from pipeline.judge.reports.decode import Malformed, pointer_of
-from pipeline.judge.reports.drafts import SplitReport
-from pipeline.judge.reports.problems import Weight
+from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport, SplitReport
+from pipeline.judge.reports.problems import Problem, Weight
 from pipeline.judge.reports.schema_errors import Fault
 from pipeline.repo import Repository
 from pipeline.run.run import Run
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipeline.agents.backends.desk import Asked, Desk
-    from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
-    from pipeline.judge.reports.problems import Problem
     from pipeline.judge.reports.tasks import Task
     from pipeline.judge.reports.work_reports import ReadyTests
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.app import human_report
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.judge.reports.yaml_form import blanks_of, form_text, marked, read_form, unmarked, with_head
+from pipeline.judge.reports.yaml_form import Blank, Filled, blanks_of, form_text, marked, read_form, unmarked, with_head
 from pipeline.run.drafts import counted
 from pipeline.run.run import Run
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pipeline.agents.backends.layout import Difference
     from pipeline.judge.reports.schema_errors import Fault
     from pipeline.judge.reports.tasks import Criterion
-    from pipeline.judge.reports.yaml_form import Blank, Filled
 
 _SHOWN: Final = 20
 _HOW: Final = (

@@ -18,7 +18,7 @@ from pipeline.app.trust_requests import widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
-from pipeline.config.load import load, require_agents
+from pipeline.config.load import Loaded, load, require_agents
 from pipeline.config.sources import LARGEST, RepositoryFile, repository_file, same_words
 from pipeline.config.user_folders import home
 from pipeline.errors import UserError
@@ -26,12 +26,10 @@ from pipeline.judge.policy.roles import Network
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.outcomes import Reason
-from pipeline.repo import Repository
 from pipeline.run.files import to_json
 from pipeline.vocabulary import ISSUE_ROLES, Loop, Role
 
 if TYPE_CHECKING:
-    from pipeline.config.load import Loaded
     from pipeline.config.model import Config
     from pipeline.config.tables import BudgetPart
     from pipeline.matrix.recipes.model import Recipe

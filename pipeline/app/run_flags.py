@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Final, cast
 
-from pipeline.app.recipe_choice import steps_of
+from pipeline.app.recipe_choice import Chosen, steps_of
 from pipeline.app.recipe_files import is_path
 from pipeline.app.run_config import config_hash, limits_of
 from pipeline.config import keys
@@ -25,7 +25,7 @@ from pipeline.matrix.scheduling.patterns import fault
 from pipeline.outcomes import Reason
 from pipeline.run.info import HIDDEN, without_secrets
 from pipeline.run.journal_kinds import LandingRefused
-from pipeline.run.recipe_run import Changed
+from pipeline.run.recipe_run import Changed, RecipeRun
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.summary_facts import last_note, work_tree
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from pipeline.app.recipe_choice import Chosen
     from pipeline.config.load import Loaded
     from pipeline.repo import Repository
-    from pipeline.run.recipe_run import RecipeRun
     from pipeline.run.spending import AnyRun
 
 

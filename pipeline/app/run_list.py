@@ -21,21 +21,18 @@ from pipeline.characters import as_utf8
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import FINAL, Outcome, Reason, status_word
-from pipeline.repo import GitError
+from pipeline.repo import GitError, Repository
 from pipeline.run.lease import FileLease
 from pipeline.run.records import ARTIFACT_LIMIT
-from pipeline.run.runs_of_repository import GONE, RUNNING, Roster, claimant, orphans
-from pipeline.run.store import RUN_REFS, WORKFLOW, gone_on, key_of_run
+from pipeline.run.runs_of_repository import GONE, RUNNING, Claimant, Roster, claimant, orphans
+from pipeline.run.store import RUN_REFS, WORKFLOW, Claim, gone_on, key_of_run
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.repo import Repository
     from pipeline.run.recipe_run import RecipeRun
-    from pipeline.run.runs_of_repository import Claimant
-    from pipeline.run.store import Claim
 
 
 ELSEWHERE: Final = "elsewhere"

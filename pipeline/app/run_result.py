@@ -27,7 +27,7 @@ from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.spending import spent
 from pipeline.run.summary_facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of
 from pipeline.steps.asking.reviews import all_last_reviews
-from pipeline.steps.recipe_context import ReadRun
+from pipeline.steps.recipe_context import ReadRun, Words
 from pipeline.steps.recipe_outcome import last_decision, left_open, summary_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from pipeline.repo import Repository
     from pipeline.steps.context import Context
-    from pipeline.steps.recipe_context import Words
 
 
 class TaskLine(Document):

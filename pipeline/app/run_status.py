@@ -36,7 +36,7 @@ from pipeline.run.journal_kinds import JournalLine, PublishIntended
 from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import seen_from
-from pipeline.run.spending import by_phase, by_role, spent
+from pipeline.run.spending import Spent, by_phase, by_role, spent
 from pipeline.run.store import gone_on, state_of_run
 from pipeline.run.summary_facts import (
     BoxFacts,
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.run.spending import Spent
     from pipeline.vocabulary import Role
 
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")

@@ -43,19 +43,19 @@ from pipeline.app.run_flags import (
     require_unended,
     usable,
 )
-from pipeline.config.load import without_effect
+from pipeline.config.load import Loaded, without_effect
 from pipeline.config.sources import Layer
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError, check_all, with_others
 from pipeline.matrix.engine.journal import stamp, utc_now
-from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.model import Kind, Recipe
 from pipeline.matrix.recipes.step_table import ANY, GIVEN, ROWS, At
-from pipeline.matrix.routing.phases import EVERYBODY
+from pipeline.matrix.routing.phases import EVERYBODY, Phases
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.run.files import disk
 from pipeline.run.gates import WAYS_BACK, begun_again
-from pipeline.run.info import PREVIOUS_PATCH, RECIPE, RunInfo
+from pipeline.run.info import PREVIOUS_PATCH, RECIPE, ChangeSeen, RunInfo
 from pipeline.run.journal_kinds import PublishOnto
 from pipeline.run.lease import FileLease
 from pipeline.run.preconditions import Start, examine, examine_recipe
@@ -66,10 +66,10 @@ from pipeline.run.runs_of_repository import next_name
 from pipeline.run.store import state_of_run, workflow_folder
 from pipeline.steps import recipe_publish
 from pipeline.steps.context import Context
-from pipeline.steps.publication.commits import planned
+from pipeline.steps.publication.commits import Planned, planned
 from pipeline.steps.recipe_context import RecipeContext
 from pipeline.testing.measure.measuring import forget_cache
-from pipeline.vocabulary import ISSUE_ROLES
+from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,14 +77,8 @@ if TYPE_CHECKING:
     from pipeline.app.live_view import Display
     from pipeline.app.recipe_choice import Chosen
     from pipeline.config.layers import Flags
-    from pipeline.config.load import Loaded
-    from pipeline.matrix.recipes.model import Recipe
-    from pipeline.matrix.routing.phases import Phases
     from pipeline.repo import Repository
-    from pipeline.run.info import ChangeSeen
-    from pipeline.steps.publication.commits import Planned
     from pipeline.steps.publication.publisher import Base
-    from pipeline.vocabulary import Role
 
 _MOST_BESIDE: Final = 12
 """As many tasks as `limits.parallel` may name."""

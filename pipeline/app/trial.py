@@ -28,7 +28,7 @@ from pipeline.judge.reports.untrusted_text import legible
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reset_times import moment_words
 from pipeline.run import tracker
-from pipeline.run.info import DispatchRecord
+from pipeline.run.info import DispatchRecord, DispatchResult
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.grants import production_grants, scope_of
 from pipeline.testing.languages.projects.combined import projects_in
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.run.info import DispatchResult
     from pipeline.testing.verification.context import VerificationContext
 
 

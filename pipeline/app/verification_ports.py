@@ -17,7 +17,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository, UntouchedRepository
 from pipeline.run.checkout import PrivateCheckout
-from pipeline.sandbox.boxes.box import open_box
+from pipeline.sandbox.boxes.box import ProvableBox, open_box
 from pipeline.sandbox.escapes import EscapeError
 from pipeline.scratch import scratch_folder
 from pipeline.testing.verification.context import VerificationContext
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.model import Config
-    from pipeline.sandbox.boxes.box import ProvableBox
 
 _OF_AGENTS: Final = ("agents.", "providers.")
 

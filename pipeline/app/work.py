@@ -5,28 +5,28 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from pipeline.app.at_hub import line_of_claim, newer_base, view_hub
+from pipeline.app.at_hub import HubClaim, line_of_claim, newer_base, view_hub
 from pipeline.app.attend import attend
 from pipeline.app.run_config import matrix_hash, read_config, refuse_recursion
-from pipeline.app.run_list import has_ended, lines_of, list_runs
+from pipeline.app.run_list import RunLine, has_ended, lines_of, list_runs
 from pipeline.app.schedules import order_what_is_due
 from pipeline.config.layers import Flags
-from pipeline.config.tables import Overlap
+from pipeline.config.tables import Overlap, Work
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
-from pipeline.matrix.engine.journal import JOURNAL, stamp, utc_now
+from pipeline.matrix.engine.journal import JOURNAL, Clock, stamp, utc_now
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.fleet_slots import FleetSlots
-from pipeline.queue.lines import OrderEnded, RunWords
-from pipeline.queue.orders import Wanted, fleet_for, log_of
-from pipeline.queue.pick import Candidate, Room, pick
+from pipeline.queue.lines import OrderEnded, OrderLine, RunWords
+from pipeline.queue.orders import Order, OrderLog, Wanted, fleet_for, log_of
+from pipeline.queue.pick import Candidate, Room, Verdict, pick
 from pipeline.queue.postgres import spent_in_fleet
 from pipeline.queue.rows import NotNowError
-from pipeline.queue.slots import JOBS, LocalSlots
+from pipeline.queue.slots import JOBS, LocalSlots, Slots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
 from pipeline.run.folder import Tail
@@ -54,17 +54,8 @@ from pipeline.vocabulary import ISSUE_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from datetime import datetime
 
-    from pipeline.app.at_hub import HubClaim
-    from pipeline.app.run_list import RunLine
     from pipeline.config.model import Config
-    from pipeline.config.tables import Work
-    from pipeline.matrix.engine.journal import Clock
-    from pipeline.queue.lines import OrderLine
-    from pipeline.queue.orders import Order, OrderLog
-    from pipeline.queue.pick import Verdict
-    from pipeline.queue.slots import Slots
     from pipeline.repo import Repository
     from todo import Tracker
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.app.at_hub import look_up_base
-from pipeline.app.run_config import read_config
+from pipeline.app.run_config import RunOptions, read_config
 from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -33,8 +33,6 @@ from pipeline.run.summary_facts import commits_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterator
     from pathlib import Path
-
-    from pipeline.app.run_config import RunOptions
 
     T = TypeVar("T")
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from pipeline.config.keys import dotted
+from pipeline.config.keys import KeyPath, dotted
 from pipeline.toml_text import toml_table
-
-if TYPE_CHECKING:
-    from pipeline.config.keys import KeyPath
 
 
 def with_value(text: str, path: KeyPath, value: object) -> str:

@@ -8,18 +8,15 @@ names that the user chooses. Nothing here performs I/O.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args, get_origin
+from typing import Annotated, Any, Final, cast, get_args, get_origin
 
 from pydantic import BaseModel
 
 from pipeline.config.model import Config
 from pipeline.vocabulary import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KeyPath = tuple[str, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -14,16 +14,13 @@ from pydantic import ValidationError
 from pipeline.config import keys
 from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean, pointer, refusal
-from pipeline.config.sources import Layer, Origin
+from pipeline.config.sources import Document, Layer, Origin
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
     from pipeline.config.keys import KeyPath
-    from pipeline.config.sources import Document
 
 _FEW: Final = 12
 """The most accepted words that an error lists when none of them is similar."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.config import keys, layers, user_folders
-from pipeline.config.agents import PLAYS, Backend, Profile
+from pipeline.config.agents import PLAYS, AgentConfig, Backend, Profile
 from pipeline.config.layers import Flags
 from pipeline.config.problems import pointer
-from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
+from pipeline.config.sources import Layer, Origin, RepositoryFile, parse_repository, parse_user
 from pipeline.config.triggers import fault_of
 from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
@@ -26,12 +26,9 @@ from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from pipeline.config.agents import AgentConfig
     from pipeline.config.keys import KeyPath
     from pipeline.config.model import Config
-    from pipeline.config.sources import RepositoryFile
 
 _NEEDS: Final[Mapping[Backend, str]] = {
     Backend.COMMAND: "argv",

@@ -18,21 +18,18 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import Final, Literal, cast
 
 from pydantic import Field, ValidationError
 
 from pipeline.config.agents import TAKES_MODEL
-from pipeline.config.keys import dotted
+from pipeline.config.keys import KeyPath, dotted
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.judge.policy.control_files import is_control
 from pipeline.outcomes import Reason
 from pipeline.safe_names import Frozen
 from pipeline.testing.languages.table import LANGUAGES
-
-if TYPE_CHECKING:
-    from pipeline.config.keys import KeyPath
 
 VARIABLE: Final = "REDFIRST_TRUST"
 _CREDENTIAL: Final = "this decides where your credential for a model is sent, and for what"

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pipeline.config.user_folders import state_folder
@@ -23,7 +23,6 @@ from pipeline.run.store import repository_name
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
-    from datetime import datetime
     from pathlib import Path
 
     from pipeline.repo import Repository

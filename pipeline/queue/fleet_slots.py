@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, LiteralString
 
 from pipeline.errors import UserError
 from pipeline.queue.postgres import ADVISORY, lock_of_order, refusals, session_with
-from pipeline.queue.slots import JOBS
+from pipeline.queue.slots import JOBS, LocalSlots, LocalTaken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.queue.postgres import Session
-    from pipeline.queue.slots import LocalSlots, LocalTaken
+
 
 SLOTS: Final = "redfirst slots"
 """What the sessions are called."""

@@ -8,7 +8,7 @@ on a server, where the orders of a hub are the same for all machines.
 from __future__ import annotations
 
 import secrets
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -18,23 +18,20 @@ from pipeline.config.fleet import fleet_of
 from pipeline.config.tables import Fleet
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
-from pipeline.matrix.engine.journal import stamp, utc_now
+from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
 from pipeline.queue import lines
 from pipeline.queue.lines import KINDS, OrderFact, OrderLine, OrderPlaced, RunWords
 from pipeline.queue.postgres import PostgresRows
-from pipeline.queue.rows import unreadable
+from pipeline.queue.rows import Rows, unreadable
 from pipeline.queue.sqlite import SqliteRows
 from pipeline.run.store import repository_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pipeline.matrix.engine.journal import Clock
-    from pipeline.queue.rows import Rows
     from pipeline.repo import Repository
 
 MOST_DEATHS: Final = 3

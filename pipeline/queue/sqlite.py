@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.matrix.engine.journal import stamp
+from pipeline.matrix.engine.journal import Clock, stamp
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import KINDS, OrderPlaced
 from pipeline.queue.rows import Found, Row, unreadable
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable
     from pathlib import Path
 
-    from pipeline.matrix.engine.journal import Clock
 
 DATABASE: Final = "orders.sqlite"
 EARLIER: Final = "orders.jsonl"

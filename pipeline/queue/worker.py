@@ -16,8 +16,8 @@ from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import lines
 from pipeline.queue.drivers import Driver, End, await_any
-from pipeline.queue.orders import MOST_DEATHS
-from pipeline.queue.pick import pick
+from pipeline.queue.orders import MOST_DEATHS, Order, OrderLog
+from pipeline.queue.pick import Candidate, Room, Verdict, pick
 from pipeline.queue.rows import NotNowError
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from pipeline.queue.orders import Order, OrderLog
-    from pipeline.queue.pick import Candidate, Room, Verdict
     from pipeline.queue.slots import Slots
 
 LOOKS_S: Final = 10.0

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from pipeline.errors import UserError
@@ -20,7 +20,6 @@ from pipeline.repo.values import HARDENED_SETTINGS, GitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
 HARDENED: Final = (*(part for setting in HARDENED_SETTINGS for part in ("-c", setting)), "--no-optional-locks")

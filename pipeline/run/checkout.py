@@ -10,16 +10,10 @@ import contextlib
 import os
 import shutil
 import stat
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
 
-from pipeline.repo import GITLINK, Repository, await_lock
+from pipeline.repo import GITLINK, Entry, Repository, TreeChange, await_lock
 from pipeline.run.files import Seal, disk
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pipeline.repo import Entry, TreeChange
 
 
 class PrivateCheckout:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.matrix.engine.run import sha256_hex
-from pipeline.matrix.routing.state import TaskStatus
+from pipeline.matrix.routing.state import RunState, TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.run.records import remove_record
 from pipeline.vocabulary import Step
@@ -19,7 +19,6 @@ from pipeline.vocabulary import Step
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.matrix.routing.state import RunState
     from pipeline.run.run import Run
 
 PLAN: Final = "plan.md"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.matrix.engine.journal import JOURNAL, whole_lines
+from pipeline.matrix.engine.journal import JOURNAL, Line, whole_lines
 from pipeline.run.files import Seal, disk, write_atomic
 from pipeline.run.lease import FileLease, refuse_other_driver
 from pipeline.run.records import ARTIFACT_LIMIT, RECORD_LIMIT, open_record, read_record
@@ -24,7 +24,6 @@ from pipeline.run.records import ARTIFACT_LIMIT, RECORD_LIMIT, open_record, read
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipeline.matrix.engine.journal import Line
 
 _RECORDS: Final = ("run.json", "evidence")
 """What no person edits; plan and tasks are left out, which one may."""

@@ -11,14 +11,13 @@ from pipeline.judge.reports.markdown import parse
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.drafts import PLAN, open_drafts, undone_edits
-from pipeline.vocabulary import Step
+from pipeline.vocabulary import Role, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pipeline.run.run import Run
     from pipeline.run.spending import AnyRun
-    from pipeline.vocabulary import Role
 
 WAYS_BACK: Final = {"plan": ("plan",), "split": ("split", "plan"), "commit": ("fix", "split", "plan")}
 """The gates in their order, and where each can send a run back to; the first is its default."""

@@ -25,7 +25,7 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import duration
-from pipeline.repo import NO_OBJECT, Entry, RefMove, Signature, TreeChange, UnreachableError
+from pipeline.repo import NO_OBJECT, Entry, RefMove, Repository, Signature, TreeChange, UnreachableError
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import HERE_ALONE, trees_of
 from pipeline.run.store import CLAIM_BYTES, GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of
@@ -34,7 +34,6 @@ from pipeline.trees import read_regular
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pipeline.repo import Repository
     from pipeline.run.recipe_run import RecipeRun
     from pipeline.run.run import Run
 

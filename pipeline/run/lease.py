@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -19,7 +19,6 @@ from pipeline.run.records import open_record
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Self
 
 
 _TRIES: Final = 5

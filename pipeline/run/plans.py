@@ -9,11 +9,10 @@ from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.matrix.recipes.model import Recipe
 from pipeline.matrix.recipes.rules import given_of
 from pipeline.run.files import to_json
-from pipeline.run.info import RECIPE
+from pipeline.run.info import RECIPE, DispatchRecord
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
-    from pipeline.run.info import DispatchRecord
     from pipeline.run.run import Run
 
 

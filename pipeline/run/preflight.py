@@ -17,13 +17,12 @@ from pipeline.errors import UserError
 from pipeline.judge.policy.paths import SCRATCH
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.repo import REFETCH
+from pipeline.repo import REFETCH, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from pipeline.repo import Repository
 
 _SHOWN: Final = 5
 _MADE: Final = (

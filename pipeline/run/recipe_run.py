@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.journal import JOURNAL
+from pipeline.matrix.engine.journal import JOURNAL, Line
 from pipeline.matrix.engine.journal_kinds import RunResumed
 from pipeline.matrix.engine.protocols import Decision
 from pipeline.matrix.recipes.model import Recipe
 from pipeline.matrix.recipes.next_steps import RecipeMachine, StepEvent, StepsState, reopened
 from pipeline.outcomes import Reason
-from pipeline.run.info import RecipeFacts
+from pipeline.run.info import RecipeFacts, RunInfo
 from pipeline.run.records import OF_RECIPE, is_of_recipe
 from pipeline.run.run import KeptRun, Run
 from pipeline.safe_names import Frozen
@@ -20,9 +20,6 @@ from pipeline.safe_names import Frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from pipeline.matrix.engine.journal import Line
-    from pipeline.run.info import RunInfo
 
 
 class Changed(Frozen):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import abc
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from pipeline.errors import UserError
 from pipeline.matrix.engine import run as engine
-from pipeline.matrix.engine.journal import JOURNAL, Journal, readable, utc_now
+from pipeline.matrix.engine.journal import JOURNAL, Clock, Journal, Line, readable, utc_now
 from pipeline.matrix.engine.journal_kinds import RunStarted
-from pipeline.matrix.engine.protocols import TRUNK, DecisionT, EventT, StateT
+from pipeline.matrix.engine.protocols import TRUNK, DecisionT, EventT, Machine, StateT
 from pipeline.matrix.routing.advance import Decision, MatrixMachine
 from pipeline.matrix.routing.state import PARALLEL, Event, RunState, Settings
 from pipeline.outcomes import Reason
@@ -26,10 +26,6 @@ from pipeline.vocabulary import Loop
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-    from typing import Self
-
-    from pipeline.matrix.engine.journal import Clock, Line
-    from pipeline.matrix.engine.protocols import Machine
 
 
 Decided: TypeAlias = engine.Decided[RunState, Event, Decision]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.repo import NO_OBJECT, Entry, TreeChange
+from pipeline.repo import NO_OBJECT, Entry, Repository, TreeChange
 from pipeline.run.activity_file import NOW
 from pipeline.run.lease import refuse_other_driver
 from pipeline.run.recipe_run import RecipeRun
@@ -22,7 +22,6 @@ from pipeline.trees import read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.repo import Repository
     from pipeline.run.run import Run
     from pipeline.run.spending import AnyRun
 

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from pipeline.run.info import Reserved
+from pipeline.run.info import DispatchRecord, DispatchResult, Reserved
 from pipeline.vocabulary import Role, Step
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.tables import Budget, BudgetPart
-    from pipeline.run.info import DispatchRecord, DispatchResult
     from pipeline.run.run import KeptRun
 
     AnyRun = KeptRun[Any, Any, Any]

@@ -21,14 +21,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.repo import NO_OBJECT
+from pipeline.repo import NO_OBJECT, Repository
 from pipeline.run.files import disk, remove_abandoned, write_atomic
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.repo import Repository
 
 WORKFLOW: Final = ".workflow"
 """The folder of a worktree that has its runs."""

@@ -11,7 +11,7 @@ from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.matrix.engine.journal_kinds import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
 from pipeline.matrix.routing.lookup import counter_key, limit_of
 from pipeline.matrix.routing.matrix import BOUNDS
-from pipeline.matrix.routing.state import TaskStatus
+from pipeline.matrix.routing.state import RunState, TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.outcomes import Reason
 from pipeline.reset_times import as_text
@@ -21,7 +21,6 @@ from pipeline.run.spending import spent
 from pipeline.vocabulary import Loop, Role
 
 if TYPE_CHECKING:
-    from pipeline.matrix.routing.state import RunState
     from pipeline.run.run import Run
     from pipeline.run.spending import AnyRun
 

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING
 from pipeline.config.sources import LARGEST, tracker_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.repo import Entry, TreeChange
+from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.run.files import write_atomic
 from pipeline.run.journal_kinds import TrackerFile, TrackerWritten
-from todo import ErrorKind, FolderSource, MappingSource, Status, Tracker, TrackerError
+from todo import Edits, ErrorKind, FolderSource, Issue, MappingSource, Status, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping
     from pathlib import Path
 
-    from pipeline.repo import Repository
     from pipeline.run.run import Run
     from pipeline.run.spending import AnyRun
-    from todo import Edits, Issue
 
 _LONGEST_PREFIX = 10
 _NEXT = {

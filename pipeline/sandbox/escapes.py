@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.matrix.engine.journal import JOURNAL
-from pipeline.repo import GitError
+from pipeline.repo import GitError, Repository, Setting
 from pipeline.repo.settings import HOOKS, hooks_folder, included
 from pipeline.run.store import claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     import anyio
 
-    from pipeline.repo import Repository, Setting
     from pipeline.run.checkout import PrivateCheckout
     from pipeline.run.folder import Standing, Written
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.sandbox.secret_encodings import SHORTEST, pattern, secret_encodings

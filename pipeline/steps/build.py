@@ -11,23 +11,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
-from pipeline.judge.policy.rights import Action
+from pipeline.judge.policy.rights import Action, TestScope
 from pipeline.judge.reports import signal_of_report
-from pipeline.judge.reports.fields import FileChange, Symbol
+from pipeline.judge.reports.fields import FileChange, Report, Symbol
 from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.taskfile import task_md
-from pipeline.judge.reports.tasks import task_as_done
+from pipeline.judge.reports.tasks import Task, task_as_done
 from pipeline.judge.reports.untrusted_text import block
-from pipeline.judge.reports.work_reports import Built, BuiltUntested, Unbuilt
+from pipeline.judge.reports.work_reports import BuildReport, Built, BuiltUntested, Unbuilt
 from pipeline.matrix.routing.state import Event, Trees
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.run.drafts import task_file, write_draft
 from pipeline.steps import write_tests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.artifacts import baseline_md
-from pipeline.steps.asking.dispatches import ask
+from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.grants import scope_without_task
-from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green, unstable
+from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.red import look, wrong_ids
 from pipeline.steps.evidence_records import baseline_of, by_their_names, read_evidence, write_evidence
 from pipeline.testing.measure import project_checks
@@ -42,14 +42,8 @@ from pipeline.vocabulary import Loop, Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.judge.policy.rights import TestScope
     from pipeline.judge.reports.decode import Malformed
-    from pipeline.judge.reports.fields import Report
-    from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work_reports import BuildReport
-    from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
-    from pipeline.steps.evidence.green import Measured
 
 
 _KEPT: Final = frozenset({Signal.TESTS_KEPT, Signal.TESTS_DOUBTFUL})

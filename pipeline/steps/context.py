@@ -5,12 +5,12 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
 
 from pipeline.errors import UserError
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.taskfile import parse_task_md
-from pipeline.matrix.engine.journal_kinds import DecisionMade
+from pipeline.matrix.engine.journal_kinds import DecisionMade, JournalEvent
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.matrix import MATRIX
 from pipeline.outcomes import Reason
@@ -23,7 +23,6 @@ from pipeline.vocabulary import Role, Signal, Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-    from typing import Self
 
     import anyio
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.engine.journal import Line
-    from pipeline.matrix.engine.journal_kinds import JournalEvent
     from pipeline.matrix.routing.state import MatrixLane, RunState
     from pipeline.process import Box
     from pipeline.repo import Repository

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.judge.evidence.compare import expectations
 from pipeline.judge.evidence.named_tests import called, path_of
 from pipeline.judge.evidence.observation import Observation, TestRecord
-from pipeline.judge.evidence.quarantine import standing
+from pipeline.judge.evidence.quarantine import Standing, standing
 from pipeline.run import info
 from pipeline.testing.measure.composed_trees import own_files
 from pipeline.testing.measure.task_evidence import TaskEvidence, name_of
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import date
 
-    from pipeline.judge.evidence.quarantine import Standing
     from pipeline.judge.reports.fields import OldTest
     from pipeline.steps.context import Context
 

@@ -10,7 +10,7 @@ from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.untrusted_text import block
-from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
+from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete, MakeReport
 from pipeline.matrix.routing.state import Event
 from pipeline.steps.asking.artifacts import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.asking.dispatches import ask
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work_reports import MakeReport
     from pipeline.steps.context import Context
 
 _NO_TESTS: Final = "This task has no tests of its own: criteria, the tests that exist and the project's checks decide."

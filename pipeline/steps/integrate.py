@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.judge.reports.work_reports import ReadyTests
-from pipeline.matrix.routing.state import Event, Trees
-from pipeline.repo import TreeChange
+from pipeline.matrix.routing.state import Event, TaskState, Trees
+from pipeline.repo import Repository, TreeChange
 from pipeline.run.summary_facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
 from pipeline.steps.asking.proofs import proof_of_task, report_of
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green
-from pipeline.steps.evidence.in_lane import red_over_head, still_holds
+from pipeline.steps.evidence.in_lane import InLane, red_over_head, still_holds
 from pipeline.steps.evidence_records import baseline_of, read_evidence, write_evidence
 from pipeline.steps.publication.trees import put_on
 from pipeline.testing.measure import kept_runs
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
     from pipeline.judge.evidence.observation import Layout
     from pipeline.judge.reports.tasks import Task
-    from pipeline.matrix.routing.state import TaskState
-    from pipeline.repo import Repository
     from pipeline.steps.context import Context
-    from pipeline.steps.evidence.in_lane import InLane
     from pipeline.testing.measure.task_evidence import TaskEvidence
 
 

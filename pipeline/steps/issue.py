@@ -17,11 +17,10 @@ from pipeline.run.journal_kinds import ClaimTaken
 from pipeline.run.run_ref import give_back_claim
 from pipeline.run.store import take_claim
 from pipeline.vocabulary import Signal
-from todo import ErrorKind, Status
+from todo import ErrorKind, Issue, Status
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
-    from todo import Issue
 
 _SIGNALS = {
     ErrorKind.ISSUE_NOT_FOUND: Signal.NOT_FOUND,

@@ -13,7 +13,7 @@ from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.artifacts import findings_md
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.fields import AGREED, Need, OldTest
+from pipeline.judge.reports.fields import AGREED, Need, OldTest, Report
 from pipeline.judge.reports.findings import Stage, StageFindings, apply_review
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.reviews import Acceptance, Diagnosis, SuiteJudgement
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.judge.reports.fields import Report
     from pipeline.run.info import DispatchResult
     from pipeline.steps.context import Context
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports.work_reports import Complete
 from pipeline.matrix.recipes.plan import ATTEMPTS, area_of
-from pipeline.matrix.recipes.templates import filled
+from pipeline.matrix.recipes.templates import Reference, filled
 from pipeline.matrix.routing.state import Event
 from pipeline.run.plans import kept_recipe
-from pipeline.steps.asking.dispatches import as_step_says, ask
+from pipeline.steps.asking.dispatches import Answer, as_step_says, ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.evidence_records import baseline_of, files_of, known_tests
 from pipeline.steps.publication.commits import request_name
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from pipeline.judge.policy.rights import TestScope
     from pipeline.matrix.recipes.model import Step
-    from pipeline.matrix.recipes.templates import Reference
-    from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
 
 _ASKED_AGAIN: Final = frozenset({Signal.MALFORMED, Signal.VIOLATION, Signal.TIMED_OUT})

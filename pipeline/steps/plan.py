@@ -11,7 +11,7 @@ from pipeline.judge.reports.artifacts import plan_md
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.judge.reports.hygiene import lint_plan
-from pipeline.judge.reports.problems import drafted
+from pipeline.judge.reports.problems import Problem, drafted
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
@@ -49,7 +49,6 @@ from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from pipeline.judge.reports.fields import Report
-    from pipeline.judge.reports.problems import Problem
     from pipeline.judge.reports.tasks import Task
     from pipeline.steps.context import Context
 

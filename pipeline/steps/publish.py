@@ -32,14 +32,13 @@ from pipeline.steps.publication.moving import (
     refusal_of_files,
     unproven,
 )
-from pipeline.steps.publication.publisher import Blocked, blocked, choose, note_published, start_of
+from pipeline.steps.publication.publisher import Base, Blocked, blocked, choose, note_published, start_of
 from pipeline.steps.publication.summary import write_summary
 from pipeline.testing.measure.measuring import UnmeasurableError
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
-    from pipeline.steps.publication.publisher import Base
 
 
 async def run(ctx: Context) -> Event:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.fields import HonouredSeam
+from pipeline.judge.reports.fields import HonouredSeam, Report
 from pipeline.judge.reports.kinds import Answered, Questions, Unanswerable, Unsure
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import form_of, read_payload, with_checked_quotes
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from pipeline.judge.reports.fields import Report
     from pipeline.matrix.recipes.model import Step
     from pipeline.run.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext

@@ -10,8 +10,8 @@ import anyio
 
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.recipes.next_steps import before
-from pipeline.matrix.recipes.step_table import At, Checkpoint
-from pipeline.matrix.recipes.templates import below, filled, listed, only_reference
+from pipeline.matrix.recipes.step_table import At, Checkpoint, StepLane
+from pipeline.matrix.recipes.templates import Reference, below, filled, listed, only_reference
 from pipeline.steps.context import DriverContext
 from pipeline.steps.publication.trees import above
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from pipeline.matrix.recipes.model import Step
-    from pipeline.matrix.recipes.step_table import StepLane
-    from pipeline.matrix.recipes.templates import Reference
     from pipeline.repo import TreeChange
     from pipeline.run.recipe_run import RecipeRun
 

@@ -16,14 +16,13 @@ from pipeline.run.journal_kinds import DispatchStarted, StepSettled, StepStarted
 from pipeline.safe_names import Frozen
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.recipe_ask import REVIEW
-from pipeline.steps.recipe_context import CollisionError, base_of
+from pipeline.steps.recipe_context import CollisionError, RecipeContext, Words, base_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.judge.reports.findings import Finding
     from pipeline.run.recipe_run import RecipeRun
-    from pipeline.steps.recipe_context import RecipeContext, Words
 
 
 class StepError(Frozen):

@@ -8,12 +8,12 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from pipeline.config.commits import styled
 from pipeline.errors import UserError
 from pipeline.judge.reports.markdown import bullets, sections
-from pipeline.judge.reports.payloads import Findings, ProposedIssues, spaced_once
+from pipeline.judge.reports.payloads import Findings, ProposedIssue, ProposedIssues, QuotedFinding, spaced_once
 from pipeline.judge.reports.untrusted_text import block, fenced, one_line
 from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.rules import going_along
@@ -27,9 +27,9 @@ from pipeline.steps.publication.commits import Planned, assisted_by, message_of,
 from pipeline.steps.publication.follow_ups import Item, file_items, title_of
 from pipeline.steps.publication.holding import held_md, hold_over
 from pipeline.steps.publication.moving import intend, is_published, move, onto_line, refusal_of_files
-from pipeline.steps.publication.publisher import Blocked, choose, intended, note_published, since, under_way
+from pipeline.steps.publication.publisher import Base, Blocked, choose, intended, note_published, since, under_way
 from pipeline.steps.publication.trees import put_on
-from pipeline.steps.recipe_context import below, tree_with
+from pipeline.steps.recipe_context import RecipeContext, below, tree_with
 from pipeline.steps.recipe_outcome import left_open
 from pipeline.steps.recipe_tests import has_tests, prepared
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
@@ -39,12 +39,7 @@ from todo.issue import normalised_title
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
-    from pydantic import JsonValue
-
-    from pipeline.judge.reports.payloads import ProposedIssue, QuotedFinding
     from pipeline.run.journal_kinds import PublishIntended
-    from pipeline.steps.publication.publisher import Base
-    from pipeline.steps.recipe_context import RecipeContext
 
 _TRIES: Final = 3
 """How often the branch may be moved by others between our look at it and our move."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.dispatch.request import Request
 from pipeline.config.agents import Backend
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.findings import Stage, StageFindings, apply_advice, apply_review
+from pipeline.judge.reports.findings import ReviewOutcome, Stage, StageFindings, apply_advice, apply_review
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.reviews import CheckReview, SimplifyReview
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.reports.fields import Report
-    from pipeline.judge.reports.findings import ReviewOutcome
     from pipeline.run.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext
 

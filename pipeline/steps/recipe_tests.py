@@ -7,10 +7,10 @@ import shlex
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, cast
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import expectations, failing, judge_green, passed
@@ -19,12 +19,12 @@ from pipeline.judge.evidence.observation import PASSING, Observation, RunState
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.policy.rights import TestScope
 from pipeline.judge.reports.markdown import bullets, sections
-from pipeline.judge.reports.payloads import Findings, MeasuredTest, TestEvidence
+from pipeline.judge.reports.payloads import Findings, MeasuredTest, QuotedFinding, TestEvidence
 from pipeline.judge.reports.untrusted_text import fenced, one_line
-from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.model import Kind, Step
 from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
 from pipeline.outcomes import Reason
-from pipeline.process import WORKSPACE, BoxError
+from pipeline.process import WORKSPACE, BoxError, Completed, Mount
 from pipeline.programs import Program
 from pipeline.progress import counted, duration
 from pipeline.run.ignored import include_ignored
@@ -36,22 +36,15 @@ from pipeline.testing.languages.table import SEVERAL
 from pipeline.testing.measure import kept_runs, setup
 from pipeline.testing.measure.measuring import UnmeasurableError, environment, measure
 from pipeline.testing.measure.outcome_words import seen
-from pipeline.testing.measure.project_tools import kit_of, program_for, run_in_copy, tools_for
+from pipeline.testing.measure.project_tools import Kit, Tools, kit_of, program_for, run_in_copy, tools_for
 from pipeline.testing.measure.proofs import Work
 from pipeline.testing.measure.regression import confirm
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
-    from pydantic import JsonValue
-
-    from pipeline.judge.reports.payloads import QuotedFinding
-    from pipeline.matrix.recipes.model import Step
-    from pipeline.process import Completed, Mount
     from pipeline.steps.recipe_context import RecipeContext
-    from pipeline.testing.measure.project_tools import Kit, Tools
 
 _COLLECTED: Final = "evidence/tests-at-start.json"
 

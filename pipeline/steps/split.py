@@ -13,7 +13,7 @@ from pipeline.judge.reports.problems import drafted
 from pipeline.judge.reports.reviews import CheckReview
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.matrix.engine.journal_kinds import DecisionMade
-from pipeline.matrix.routing.state import Event
+from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.progress import counted
 from pipeline.run.drafts import redraft, task_file
@@ -52,7 +52,6 @@ from pipeline.vocabulary import Role, Signal, Step
 if TYPE_CHECKING:
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.tasks import Task
-    from pipeline.matrix.routing.state import NewTask
     from pipeline.steps.context import Context
 
 _SHOWN: Final = 3

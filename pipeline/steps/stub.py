@@ -16,7 +16,7 @@ from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.signal_of_report import SeamFacts, StubFacts
 from pipeline.judge.reports.untrusted_text import block
-from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
+from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete, MakeReport
 from pipeline.matrix.routing.state import Event
 from pipeline.run.files import to_json
 from pipeline.steps.asking.artifacts import came_back_tree, claim_of, handed_on
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from pipeline.judge.evidence.observation import CollectionError
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work_reports import MakeReport
     from pipeline.steps.context import Context
     from pipeline.testing.measure.measuring import MeasurementContext
 

@@ -27,7 +27,7 @@ from pipeline.steps import (
     write_tests,
 )
 from pipeline.steps.publication.trees import put_on
-from pipeline.steps.recipe_context import base_of
+from pipeline.steps.recipe_context import RecipeContext, base_of
 from pipeline.testing.measure.measuring import changed_paths
 from pipeline.vocabulary import Step
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from pipeline.matrix.routing.state import Event
     from pipeline.steps.context import Context
-    from pipeline.steps.recipe_context import RecipeContext
 
 
 STEPS: Final[Mapping[Step, Callable[[Context], Awaitable[Event]]]] = {

@@ -9,7 +9,7 @@ from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.signal_of_report import WriteTestsFacts
-from pipeline.judge.reports.tasks import adds_tests
+from pipeline.judge.reports.tasks import Task, adds_tests
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import Blocked, NotTestable, ReadyTests
 from pipeline.matrix.routing.state import Event
@@ -27,16 +27,14 @@ from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.testing.measure.outcome_words import noticed_lines
 from pipeline.testing.measure.proofs import with_test
 from pipeline.testing.measure.red import spelled_out
-from pipeline.testing.measure.task_evidence import TaskEvidence
+from pipeline.testing.measure.task_evidence import NoticingEvidence, TaskEvidence
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from pipeline.judge.policy.rights import TestScope
     from pipeline.judge.reports.findings import Finding
     from pipeline.judge.reports.proofs import ProvingTest
-    from pipeline.judge.reports.tasks import Task
     from pipeline.steps.context import Context
-    from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 
 async def run(ctx: Context) -> Event:

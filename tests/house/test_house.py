@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 16232,
-    "pipeline/app": 11356,
-    "pipeline/steps": 7249,
-    "pipeline/faces": 7242,
-    "pipeline/agents": 6726,
-    "pipeline/judge": 5412,
-    "pipeline/matrix": 4603,
-    "pipeline/sandbox": 3794,
-    "pipeline/run": 3322,
-    "pipeline/config": 1799,
-    "pipeline/repo": 1461,
+    "pipeline/testing": 16131,
+    "pipeline/app": 11264,
+    "pipeline/steps": 7171,
+    "pipeline/faces": 7194,
+    "pipeline/agents": 6675,
+    "pipeline/judge": 5391,
+    "pipeline/matrix": 4585,
+    "pipeline/sandbox": 3774,
+    "pipeline/run": 3300,
+    "pipeline/config": 1788,
+    "pipeline/repo": 1460,
     "pipeline": 1285,
-    "todo": 1155,
-    "pipeline/queue": 1501,
+    "todo": 1153,
+    "pipeline/queue": 1493,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 73_137
+IN_ALL: Final = 72_664
 MODULES: Final = 551
-IMPORTS: Final = 11.85
+IMPORTS: Final = 11.3
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 673
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""

@@ -11,27 +11,23 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pipeline.agents.backends.acp_profiles import PRODUCTS, Setup, Terms, custom
+from pipeline.agents.backends.acp_profiles import PRODUCTS, Product, Setup, Terms, custom
 from pipeline.agents.backends.acp_values import AcpRequest, Failed, Gone, Late, Over, Policy
 from pipeline.agents.backends.products import Home, home_for, place_of, require_reach
 from pipeline.agents.backends.program import Exchange, how_it_ended
-from pipeline.agents.backends.protocol import AgentResult, Ended, Fault, Usage
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Fault, Session, Usage
 from pipeline.agents.backends.report_schemas import form
-from pipeline.config.agents import Profile
+from pipeline.config.agents import AgentConfig, Profile
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.process import Mount
+from pipeline.process import Completed, Mount
 from pipeline.programs import Program, locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.agents.backends.acp_client import Conversation
-    from pipeline.agents.backends.acp_profiles import Product
-    from pipeline.agents.backends.protocol import AgentJob, Session
-    from pipeline.config.agents import AgentConfig
     from pipeline.config.providers import Api
-    from pipeline.process import Completed
 
 
 _STOPS: Final[Mapping[str, tuple[Fault, str]]] = {

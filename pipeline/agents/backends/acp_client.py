@@ -47,14 +47,12 @@ from acp.utils import notify_model, request_model, request_model_from_dict
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from pipeline.agents.backends.acp_turn import Turn
-from pipeline.agents.backends.acp_values import Ending, Failed, Gone, Late, Over
+from pipeline.agents.backends.acp_values import AcpRequest, Ending, Failed, Gone, Late, Over
 from pipeline.agents.backends.protocol import Fault, Usage
 
 if TYPE_CHECKING:
     from acp.schema import PermissionOption
     from anyio.abc import ByteReceiveStream, ByteSendStream
-
-    from pipeline.agents.backends.acp_values import AcpRequest
 
 
 _START_S: Final = 90.0

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.agents.backends.protocol import AgentResult, Ended, Fault
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Fault
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from pipeline.agents.backends.api_loop import Conversation, Ending
-    from pipeline.agents.backends.protocol import AgentJob
     from pipeline.config.model import AgentConfig
 
 _NEEDED: Final = ("pydantic_ai", "openai", "anthropic", "google.genai")

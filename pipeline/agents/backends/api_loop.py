@@ -38,12 +38,12 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_core import PydanticSerializationError
 
-from pipeline.agents.backends.protocol import Fault, Mishap, ToolAnswer, Usage
-from pipeline.agents.backends.report_schemas import form
+from pipeline.agents.backends.protocol import AgentJob, Fault, Mishap, Session, ToolAnswer, Usage
+from pipeline.agents.backends.report_schemas import Form, form
 from pipeline.agents.backends.stream_result import call_words
 from pipeline.characters import visible
 
@@ -51,11 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pydantic_ai.messages import ModelMessage, ModelResponse
-    from pydantic_ai.models import Model
     from pydantic_ai.settings import ModelSettings
-
-    from pipeline.agents.backends.protocol import AgentJob, Session
-    from pipeline.agents.backends.report_schemas import Form
 
 
 _REPORT: Final = "final_result"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from pipeline.agents.backends.products import PLACES, Native, home_for
+from pipeline.agents.backends.products import PLACES, Home, Native, home_for
 from pipeline.agents.backends.program import Exchange
-from pipeline.agents.backends.protocol import Fault, Usage
-from pipeline.agents.backends.report_schemas import form
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Fault, Usage
+from pipeline.agents.backends.report_schemas import Form, form
 from pipeline.agents.backends.stream_result import (
     Line,
     StreamFacts,
@@ -32,9 +32,6 @@ from pipeline.process import MODEL_URL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.agents.backends.products import Home
-    from pipeline.agents.backends.protocol import AgentJob, AgentResult
-    from pipeline.agents.backends.report_schemas import Form
     from pipeline.config.agents import AgentConfig
 
 CLAUDE: Final = Native(

@@ -19,8 +19,8 @@ import anyio
 import anyio.to_thread
 
 from pipeline.agents.backends.desk import POINTER, Asked, Desk
-from pipeline.agents.backends.layout import copy_back, copy_out, digest, manifest_of
-from pipeline.agents.backends.protocol import AgentResult, Ended, Usage
+from pipeline.agents.backends.layout import Difference, copy_back, copy_out, digest, manifest_of
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Usage
 from pipeline.characters import visible
 from pipeline.config.user_folders import short
 from pipeline.judge.policy.rights import without_asking
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.agents.backends.layout import Difference
-    from pipeline.agents.backends.protocol import AgentJob
     from pipeline.config.agents import AgentConfig
 
 TIMEOUT_S: Final = 7 * 24 * 3600.0

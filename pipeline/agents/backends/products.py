@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from pipeline.config.agents import Backend, Profile
+from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from pipeline.agents.backends.program import Exchange
     from pipeline.agents.backends.protocol import Session
-    from pipeline.config.agents import AgentConfig
 
 _MACHINES: Final = {"x86_64": "x64", "aarch64": "arm64"}
 _ELF: Final = b"\x7fELF"

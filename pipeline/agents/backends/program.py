@@ -12,18 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from pipeline.agents.backends.protocol import AgentResult, Ended
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.process import Command, Mount
+from pipeline.process import Command, Completed, Mount, Talk
 from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS, locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pipeline.agents.backends.protocol import AgentJob
     from pipeline.config.model import AgentConfig
-    from pipeline.process import Completed, Talk
 
 INSIDE: Final = Path("/run/redfirst")
 """The folder in the box for the files between this program and an agent."""

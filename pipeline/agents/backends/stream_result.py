@@ -6,21 +6,18 @@ An exit code proves nothing: products end with 0 after a refusal, a denial, or n
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from pipeline.agents.backends.program import how_it_ended
-from pipeline.agents.backends.protocol import AgentResult, Ended, Fault, Usage
+from pipeline.agents.backends.program import Exchange, how_it_ended
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Fault, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from datetime import datetime
 
-    from pipeline.agents.backends.program import Exchange
-    from pipeline.agents.backends.protocol import AgentJob
     from pipeline.process import Completed
 
 

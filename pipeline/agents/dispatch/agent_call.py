@@ -7,20 +7,17 @@ exit code 0 after a request that the budget forbade.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.agents.backends.protocol import AgentResult, Ended, Fault, Usage
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Backend, Ended, Fault, Usage
 from pipeline.agents.backends.reset_words import reset_in, zone_named
 from pipeline.agents.gateway.failing_service import Trouble
 from pipeline.reset_times import ahead
 
 if TYPE_CHECKING:
-    from datetime import tzinfo
-
-    from pipeline.agents.backends.protocol import AgentJob, Backend
     from pipeline.agents.gateway.proxy import ModelGateway
     from pipeline.sandbox.escapes import Alarm
 

@@ -17,20 +17,18 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.backends.protocol import Service
 from pipeline.agents.gateway.providers import asks_a_service, provider_of
 from pipeline.agents.gateway.spending import Allowance
-from pipeline.config.agents import TAKES_MODEL, Backend, Profile
+from pipeline.config.agents import TAKES_MODEL, AgentConfig, Backend, Profile
 from pipeline.config.problems import pointer
 from pipeline.config.providers import Api, Tier
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.reset_times import as_moment, as_text
-from pipeline.run.info import Reserved
+from pipeline.run.info import DispatchRecord, Reserved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config, Outage
-    from pipeline.run.info import DispatchRecord
     from pipeline.vocabulary import Role
 
 _CLAUDE: Final[Mapping[Tier, str]] = {Tier.SMALL: "haiku", Tier.MEDIUM: "sonnet", Tier.LARGE: "opus"}

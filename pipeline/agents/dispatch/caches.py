@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.matrix.engine.protocols import TRUNK
-from pipeline.process import Mount
+from pipeline.process import Box, Mount
 from pipeline.trees import make_folder, opened, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.process import Box
 
 CACHE: Final = Path("/redfirst-cache")
 _LIMIT: Final = 4 << 30

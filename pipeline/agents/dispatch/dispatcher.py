@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.human import TIMEOUT_S
-from pipeline.agents.backends.protocol import AgentJob, Fault, Session
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Fault, Session
 from pipeline.agents.dispatch.agent_call import call
-from pipeline.agents.dispatch.agent_choice import Circuits, Turns, allowance_of, choices, retries_of
+from pipeline.agents.dispatch.agent_choice import Choice, Circuits, Turns, allowance_of, choices, retries_of
 from pipeline.agents.dispatch.caches import Cache
 from pipeline.agents.dispatch.desk_gate import rules_of, script_of
 from pipeline.agents.dispatch.gate import Policy, inspect
 from pipeline.agents.dispatch.model_tools import Workbench
 from pipeline.agents.dispatch.prompt import ARTIFACTS, Artifacts, continued_prompt, document_of, instruction_files
-from pipeline.agents.dispatch.request import Rest
+from pipeline.agents.dispatch.request import InRun, Request, Rest
 from pipeline.agents.dispatch.results import Remains, as_try, result_of, together
 from pipeline.agents.dispatch.transcript import Transcript, redacted_answer, secrets_of_run
 from pipeline.agents.gateway.providers import gateway_of
-from pipeline.agents.gateway.spending import GatewayUse
+from pipeline.agents.gateway.spending import GatewayUse, Spent
 from pipeline.config.agents import Backend
 from pipeline.config.user_folders import home
 from pipeline.judge.policy.rights import Writes
 from pipeline.matrix.engine.protocols import TRUNK
-from pipeline.process import Mount
+from pipeline.process import Box, Mount
 from pipeline.repo.settings import paths_git_uses
 from pipeline.run.files import to_json, write_atomic
 from pipeline.sandbox.boxes.children import recorded
@@ -42,26 +42,20 @@ from pipeline.sandbox.views.views import Views
 from pipeline.testing.languages.readers import only_test_regions
 from pipeline.testing.measure.project_tools import Tools
 from pipeline.trees import remove_tree
-from pipeline.vocabulary import Signal
+from pipeline.vocabulary import Question, Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pipeline.agents.backends.protocol import AgentResult
-    from pipeline.agents.dispatch.agent_choice import Choice
     from pipeline.agents.dispatch.prompt import DispatchDocument, Template
-    from pipeline.agents.dispatch.request import InRun, Request
     from pipeline.agents.gateway.proxy import ModelGateway
-    from pipeline.agents.gateway.spending import Spent
     from pipeline.config.model import Config
     from pipeline.judge.policy.roles import RoleSpec
-    from pipeline.process import Box
     from pipeline.repo import Repository
     from pipeline.run.checkout import PrivateCheckout
     from pipeline.run.folder import Written
     from pipeline.run.info import DispatchRecord, DispatchResult, Try
     from pipeline.sandbox.boxes.box import ProvableBox
-    from pipeline.vocabulary import Question, Role
 
 
 @dataclass

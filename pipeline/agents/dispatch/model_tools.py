@@ -24,9 +24,9 @@ from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.judge.policy.commands import judge_command, judge_selectors
 from pipeline.judge.policy.paths import TRACKER, malformed
-from pipeline.judge.policy.rights import judge_deletion, judge_path
-from pipeline.process import Command, Mount
-from pipeline.programs import locate
+from pipeline.judge.policy.rights import Covering, Grant, TestScope, judge_deletion, judge_path
+from pipeline.process import Box, Command, Completed, Mount
+from pipeline.programs import Program, locate
 from pipeline.sandbox.views.manifest import Limits
 from pipeline.sandbox.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
 from pipeline.testing.languages.readers import region_fault
@@ -37,10 +37,7 @@ from pipeline.trees import NotRegularError, read_regular
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from pipeline.judge.policy.rights import Covering, Grant, TestScope
     from pipeline.judge.policy.roles import RoleSpec
-    from pipeline.process import Box, Completed
-    from pipeline.programs import Program
 
 LINES: Final = "\r\n\t"
 """The control characters that belong in a text of several lines."""

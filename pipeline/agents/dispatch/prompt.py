@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -28,10 +28,7 @@ from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from pipeline.agents.dispatch.request import Request
-    from pipeline.judge.policy.roles import RoleSpec
     from pipeline.process import Box
     from pipeline.run.info import DispatchRecord
 

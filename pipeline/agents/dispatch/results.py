@@ -10,12 +10,12 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pipeline.agents.backends.protocol import Ended, Fault
+from pipeline.agents.backends.protocol import AgentResult, Ended, Fault
 from pipeline.characters import visible
 from pipeline.judge.policy.rights import ChangeKind
-from pipeline.judge.reports.decode import Malformed, Missing
+from pipeline.judge.reports.decode import JsonObject, Malformed, Missing
 from pipeline.judge.reports.parse import extract_report, read_report
-from pipeline.repo import Entry, TreeChange
+from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.reset_times import as_text
 from pipeline.run.files import to_json
 from pipeline.run.info import (
@@ -34,13 +34,10 @@ from pipeline.vocabulary import Signal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.agents.backends.protocol import AgentResult
     from pipeline.agents.dispatch.agent_choice import Choice
     from pipeline.agents.dispatch.gate import AdmittedChange, GateResult
     from pipeline.agents.dispatch.request import Request
     from pipeline.agents.gateway.spending import GatewayUse
-    from pipeline.judge.reports.decode import JsonObject
-    from pipeline.repo import Repository
     from pipeline.run.checkout import PrivateCheckout
     from pipeline.run.info import DispatchRecord
     from pipeline.sandbox.escapes import Escape

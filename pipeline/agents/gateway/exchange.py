@@ -20,9 +20,9 @@ import h11
 from pipeline.agents.gateway.failing_service import Ending
 from pipeline.agents.gateway.route import Proxy, Route
 from pipeline.agents.gateway.rules import Admitted, Mask, MaskedStream, Refusal, answer_headers
-from pipeline.agents.gateway.usage import UsageReader
+from pipeline.agents.gateway.usage import Reading, Tokens, UsageReader
 from pipeline.agents.gateway.wire import Caller, End, Service
-from pipeline.config.providers import CredentialHeader
+from pipeline.config.providers import CredentialHeader, Provider
 from pipeline.reset_times import MOST, after
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from pipeline.agents.gateway.spending import Meter
-    from pipeline.agents.gateway.usage import Reading, Tokens
-    from pipeline.config.providers import Provider
 
 
 _BROKEN: Final = Refusal(502, "upstream", "The model service broke off or sent no proper answer.", again=True)

@@ -11,9 +11,9 @@ from pydantic import SecretStr
 from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.agents.gateway.route import proxy_for
 from pipeline.agents.gateway.spending import Allowance
-from pipeline.config.agents import Backend
+from pipeline.config.agents import AgentConfig, Backend
 from pipeline.config.problems import did_you_mean, pointer
-from pipeline.config.providers import BUILTIN, Provider, ProviderTable
+from pipeline.config.providers import BUILTIN, PriceTable, Provider, ProviderTable
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config
-    from pipeline.config.providers import PriceTable
 
 _WITH_LOGINS: Final = frozenset({Backend.CLAUDE, Backend.CODEX, Backend.ACP})
 _CREDENTIAL: Final = re.compile(r"[!-~]{8,}")

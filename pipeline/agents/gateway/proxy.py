@@ -12,10 +12,10 @@ import anyio
 import h11
 
 from pipeline.agents.gateway.exchange import Exchange, Line, RequestLog, Upstream
-from pipeline.agents.gateway.failing_service import PATIENCE, Halt, Patience, Trouble, Watch
+from pipeline.agents.gateway.failing_service import PATIENCE, Ending, Halt, Patience, Trouble, Watch
 from pipeline.agents.gateway.rules import Refusal, is_greeting, judge_request
 from pipeline.agents.gateway.spending import Account, Allowance, GatewayUse, Meter
-from pipeline.agents.gateway.usage import consumes, cost_of
+from pipeline.agents.gateway.usage import Reading, consumes, cost_of
 from pipeline.agents.gateway.wire import Caller, accept, stream_of
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from pipeline.agents.gateway.failing_service import Ending
     from pipeline.agents.gateway.route import Proxy
-    from pipeline.agents.gateway.usage import Reading
     from pipeline.config.providers import PriceTable, Provider
 
 _CONNECTIONS: Final = 64

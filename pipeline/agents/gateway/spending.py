@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.gateway.rules import Refusal
-from pipeline.agents.gateway.usage import Tokens
+from pipeline.agents.gateway.usage import Reading, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pipeline.agents.gateway.usage import Reading
     from pipeline.config.providers import Provider
 
 

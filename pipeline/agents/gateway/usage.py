@@ -15,12 +15,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard, cast
 from urllib.parse import urlsplit
 
-from pipeline.config.providers import is_loopback
+from pipeline.config.providers import PriceTable, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.config.providers import PriceTable
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | None"
 Counts: TypeAlias = "dict[str, Counts | int]"

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import h11
-from anyio.abc import SocketStream
+from anyio.abc import ByteStream, SocketStream
 
 from pipeline.agents.gateway.rules import HEAD_BYTES, Refusal, judge_bytes, judge_lines
 
 if TYPE_CHECKING:
     import socket
 
-    from anyio.abc import ByteStream
 
 _PIECE: Final = 65_536
 _LINGER_S: Final = 2.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from pipeline.app.notices.sinks import UnsentError, send
 from pipeline.app.run_config import trusted_config
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
-from pipeline.matrix.engine.journal import stamp, utc_now
+from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.queue.slots import LocalSlots
@@ -34,11 +34,9 @@ from pipeline.run.store import repository_name
 from pipeline.safe_names import Frozen, Timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from pipeline.config.notices import Sink
-    from pipeline.matrix.engine.journal import Clock
 
 GAPS_S: Final = (60, 240, 900, 2400)
 """Seconds between the tries of an event: an hour in all."""

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -21,8 +21,8 @@ from pipeline.config import trust as store
 from pipeline.config.layers import Flags, key_path
 from pipeline.config.load import Loaded, load
 from pipeline.config.problems import did_you_mean
-from pipeline.config.sources import Layer
-from pipeline.config.trust import as_json, is_trusted
+from pipeline.config.sources import Layer, Origin
+from pipeline.config.trust import Widening, as_json, is_trusted
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.text import print_text
@@ -30,11 +30,6 @@ from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.terminal import print_json
 from pipeline.testing.languages.projects.detection import TOP
-
-if TYPE_CHECKING:
-    from pipeline.config.sources import Origin
-    from pipeline.config.trust import Widening
-
 
 SCHEMA: Final = "redfirst.config/1"
 VALUE_SCHEMA: Final = "redfirst.config-value/1"

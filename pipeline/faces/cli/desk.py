@@ -21,7 +21,7 @@ from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.editor import edit, some_editor
 from pipeline.faces.cli.text import print_text, terminal_width
-from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.decode import JsonObject, Malformed
 from pipeline.judge.reports.parse import parse_report, report_of_person
 from pipeline.judge.reports.report_templates import (
     alternatives,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.agents.backends.desk import Asked, Desk
-    from pipeline.judge.reports.decode import JsonObject
     from pipeline.judge.reports.report_templates import Field
 
 

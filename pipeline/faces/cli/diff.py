@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.app.patches import diff_run
+from pipeline.app.patches import DiffDocument, diff_run
 from pipeline.app.run_list import find
 from pipeline.characters import visible
 from pipeline.faces.cli.arguments import AsDocument, RunName
@@ -16,12 +16,10 @@ from pipeline.faces.cli.text import say
 from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.run.runs_of_repository import Roster
-from pipeline.terminal import colours, paint, print_document, visible_lines
+from pipeline.terminal import Colour, colours, paint, print_document, visible_lines
 
 if TYPE_CHECKING:
     from pipeline.app.documents import DiffFile
-    from pipeline.app.patches import DiffDocument
-    from pipeline.terminal import Colour
 
 
 _COLOURS: Final[tuple[tuple[str, Colour | None], ...]] = (

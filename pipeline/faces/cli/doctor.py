@@ -14,13 +14,12 @@ from pipeline.characters import visible
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.status_line import Beating
 from pipeline.faces.cli.text import print_text, terminal_width, wrapped
-from pipeline.terminal import paint, print_document
+from pipeline.terminal import Colour, paint, print_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.app.doctor_document import AgentLine, Check, DoctorDocument
-    from pipeline.terminal import Colour
 
 
 _BLOCKED = 2

@@ -26,11 +26,10 @@ from pipeline.progress import duration
 from pipeline.repo import Repository
 from pipeline.run.records import is_of_recipe
 from pipeline.run.runs_of_repository import Roster
-from pipeline.terminal import paint, print_document
+from pipeline.terminal import Colour, paint, print_document
 
 if TYPE_CHECKING:
     from pipeline.app.explanation import DecisionLine, EvidenceLine, ExplainDocument, TestsLine
-    from pipeline.terminal import Colour
 
 
 _LINES: Final = 20

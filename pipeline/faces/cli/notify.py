@@ -6,11 +6,11 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from pipeline.app.notices.delivery import Notices, NotifyDocument, folder_of, send_example, sending, serve
+from pipeline.app.notices.delivery import Notices, NotifyDocument, SinkLine, folder_of, send_example, sending, serve
 from pipeline.app.run_config import refuse_recursion, trusted_config
 from pipeline.app.run_list import find
 from pipeline.characters import visible
@@ -22,9 +22,6 @@ from pipeline.matrix.engine.journal import stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.runs_of_repository import Roster
-
-if TYPE_CHECKING:
-    from pipeline.app.notices.delivery import SinkLine
 
 
 def notify(

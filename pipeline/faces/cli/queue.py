@@ -15,7 +15,7 @@ from pipeline.faces.cli.arguments import AgentFlags, Approve, AsDocument, Base, 
 from pipeline.faces.cli.text import columned, print_text, say
 from pipeline.outcomes import PAUSED, Reason
 from pipeline.queue import lines, orders
-from pipeline.queue.lines import RunWords
+from pipeline.queue.lines import OrderLine, RunWords
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.terminal import print_document
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.app.ordering import OrderRecord
-    from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
 

@@ -21,7 +21,7 @@ from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.text import columned, print_text, terminal_width
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.matrix.recipes.model import Kind
-from pipeline.matrix.recipes.plan import Preview, inputs_of, mermaid, preview, why_not
+from pipeline.matrix.recipes.plan import Planned, Preview, inputs_of, mermaid, preview, why_not
 from pipeline.matrix.recipes.rules import not_for_agents
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.app.recipe_writing import Written
-    from pipeline.matrix.recipes.plan import Planned
     from pipeline.matrix.recipes.reading import Problem
 
 

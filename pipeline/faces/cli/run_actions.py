@@ -12,11 +12,11 @@ import anyio
 import typer
 
 from pipeline.app import start
-from pipeline.app.answer import record
+from pipeline.app.answer import AnsweredDocument, record
 from pipeline.app.notices.delivery import beside
 from pipeline.app.other_worktrees import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
 from pipeline.app.run_config import RunOptions
-from pipeline.app.run_result import run_document
+from pipeline.app.run_result import RunDocument, run_document
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import named
@@ -33,9 +33,7 @@ from pipeline.steps.recipe_context import RecipeContext
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from pipeline.app.answer import AnsweredDocument
     from pipeline.app.live_view import Display
-    from pipeline.app.run_result import RunDocument
     from pipeline.app.start import Act
     from pipeline.steps.context import Context
 

@@ -16,13 +16,12 @@ from pipeline.faces.cli.text import print_text, terminal_width, wrapped
 from pipeline.outcomes import PAUSED, Outcome, Reason
 from pipeline.progress import counted
 from pipeline.reset_times import moment_words
-from pipeline.terminal import paint, print_json
+from pipeline.terminal import Colour, paint, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.app.run_list import Rest, RunLine, RunsDocument
-    from pipeline.terminal import Colour
 
 
 _MINUTE: Final = 60

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.app.documents import TO_FIX, finding_text
+from pipeline.app.documents import TO_FIX, EvidenceShown, ReviewShown, TaskShown, finding_text
 from pipeline.app.journal_lines import follow as follow_log
 from pipeline.app.journal_lines import log_line
 from pipeline.app.other_worktrees import advice_as_typed, answers_as_typed
 from pipeline.app.run_list import find, running_beside
-from pipeline.app.run_status import log_document, show_run
+from pipeline.app.run_status import ShowDocument, log_document, show_run
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument, StepMeant
@@ -44,11 +44,9 @@ from pipeline.run.runs_of_repository import Roster, seen_from
 from pipeline.terminal import paint, print_document, visible_lines
 
 if TYPE_CHECKING:
-    from pipeline.app.documents import EvidenceShown, ReviewShown, TaskShown
     from pipeline.app.explanation import RecipeExplainDocument
     from pipeline.app.packets import Packet
     from pipeline.app.run_result import RecipeDocument, StepLine
-    from pipeline.app.run_status import ShowDocument
     from pipeline.steps.recipe_context import Words
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.app.issue_records import claims_of
-from pipeline.app.run_list import ELSEWHERE, has_ended, newest_runs
+from pipeline.app.run_list import ELSEWHERE, RunLine, has_ended, newest_runs
 from pipeline.characters import as_utf8, visible
 from pipeline.config import user_folders
 from pipeline.config.sources import repository_file, tracker_advice, tracker_folder
@@ -28,7 +28,6 @@ from todo import FolderSource, Tracker, TrackerError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from pipeline.app.run_list import RunLine
 
 _SHOWN: Final = 5
 _HELP: Final = "All commands: redfirst --help"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 from pipeline.characters import columns, visible
 from pipeline.terminal import echo, print_document, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import TextIO, TypeVar
 
     from pydantic import BaseModel
 

@@ -15,14 +15,13 @@ from pipeline.faces.cli.text import print_result, say
 from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.run.runs_of_repository import Roster
-from pipeline.testing.verification.results import Problem, Status
+from pipeline.testing.verification.results import CommitCheck, Problem, Status, TddDocument, VerifyDocument
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from pipeline.testing.measure.task_evidence import MutationEvidence
     from pipeline.testing.verification.context import VerificationContext
-    from pipeline.testing.verification.results import CommitCheck, TddDocument, VerifyDocument
     from pipeline.testing.verification.tdd_request import Question
 
 

@@ -7,13 +7,13 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, Literal
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from urllib.parse import parse_qs
 
 import anyio
 from anyio import CapacityLimiter, to_thread
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from pipeline.app import detached, ordering
 from pipeline.app.answer import Approval, Rejection, Reply, abandon, answerer, record
@@ -22,38 +22,30 @@ from pipeline.app.draft_edit import draft_to_edit, save_edit
 from pipeline.app.explanation import explain_run, mistakes_of
 from pipeline.app.live_view import live_view
 from pipeline.app.ordering import queue_document
-from pipeline.app.packets import QUESTION, packet
-from pipeline.app.run_list import list_runs
+from pipeline.app.packets import QUESTION, Packet, packet
+from pipeline.app.run_list import RunLine, list_runs
 from pipeline.app.stopping import stop
 from pipeline.errors import UserError
 from pipeline.faces.console.frame import status_of, wants_json
 from pipeline.faces.console.guard import TOKEN
 from pipeline.faces.console.pages import ASKED, GATES, Pages, address_of, state_seen
-from pipeline.faces.console.patches import files_of, tests_of
+from pipeline.faces.console.patches import PatchFile, files_of, tests_of
 from pipeline.faces.console.texts import clipped, field_text
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import orders
 from pipeline.queue.lines import RunWords
-from pipeline.repo import GitError
-from pipeline.run.gates import WAYS_BACK
+from pipeline.repo import GitError, Repository
+from pipeline.run.gates import WAYS_BACK, GateAnswer
 from pipeline.run.recipe_run import load_run
 from pipeline.run.runs_of_repository import Roster, seen_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-    from typing import TypeVar
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
-    from pipeline.app.packets import Packet
-    from pipeline.app.run_list import RunLine
     from pipeline.app.start import Act
-    from pipeline.faces.console.patches import PatchFile
     from pipeline.queue.orders import Order
-    from pipeline.repo import Repository
-    from pipeline.run.gates import GateAnswer
 
     Fields = Mapping[str, str]
     T = TypeVar("T")

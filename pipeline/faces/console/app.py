@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import uvicorn
 from starlette.applications import Starlette
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp
 
     from pipeline.repo import Repository

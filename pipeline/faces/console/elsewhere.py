@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio import to_thread
 
-from pipeline.app.at_hub import runs_elsewhere
+from pipeline.app.at_hub import Elsewhere, runs_elsewhere
 from pipeline.errors import UserError
 from pipeline.queue.orders import fleet_for
 
 if TYPE_CHECKING:
-    from pipeline.app.at_hub import Elsewhere
     from pipeline.repo import Repository
 
 _PAUSE_S: Final = 10.0

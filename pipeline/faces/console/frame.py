@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from jinja2 import Environment, FileSystemLoader
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from pipeline.app.documents import finding_text
-from pipeline.faces.console.patches import tests_of
+from pipeline.app.documents import TaskShown, finding_text
+from pipeline.faces.console.patches import TestFacts, tests_of
 from pipeline.faces.console.texts import field_text, linked, markdown_lines, plain_lines, printed, shown
 from pipeline.outcomes import Reason
 from pipeline.progress import counted, duration
@@ -19,15 +19,12 @@ from pipeline.reset_times import moment_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
 
     from starlette.requests import Request
 
-    from pipeline.app.documents import TaskShown
     from pipeline.errors import UserError
     from pipeline.faces.console.guard import Access
     from pipeline.faces.console.live import Hub
-    from pipeline.faces.console.patches import TestFacts
     from pipeline.repo import Repository
 
     T = TypeVar("T")

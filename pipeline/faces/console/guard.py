@@ -14,15 +14,13 @@ from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from starlette.datastructures import Headers
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE: Final = "redfirst"

@@ -9,7 +9,7 @@ import anyio
 import uvicorn
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from pipeline.app.deliver import deliver
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp
 
 

@@ -15,17 +15,15 @@ from anyio import to_thread
 from starlette.responses import Response
 
 from pipeline.app.event_stream import origin_of
-from pipeline.app.events.model import event_of
+from pipeline.app.events.model import Event, Origin, event_of
 from pipeline.errors import UserError
-from pipeline.repo import GitError
+from pipeline.repo import GitError, Repository
 from pipeline.run.folder import Tail
 from pipeline.run.runs_of_repository import Roster
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from pipeline.app.events.model import Event, Origin
-    from pipeline.repo import Repository
 
 POLL_S: Final = 0.15
 _LOOK_S: Final = 1.0

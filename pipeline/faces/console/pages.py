@@ -11,15 +11,15 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
-from pipeline.app.documents import title_of
-from pipeline.app.explanation import explain_run, mistakes_of
+from pipeline.app.documents import DispatchLine, title_of
+from pipeline.app.explanation import ExplainDocument, Mistake, explain_run, mistakes_of
 from pipeline.app.issue_records import IssueDocument, IssueListDocument, claims_of, detail_of, record_of
 from pipeline.app.journal_lines import log_line
-from pipeline.app.live_view import live_view
-from pipeline.app.patches import diff_run
-from pipeline.app.run_list import as_json, list_runs
-from pipeline.app.run_result import show_recipe_run
-from pipeline.app.run_status import ShowDocument, log_document, show_run
+from pipeline.app.live_view import LiveView, live_view
+from pipeline.app.patches import DiffDocument, diff_run
+from pipeline.app.run_list import RunLine, as_json, list_runs
+from pipeline.app.run_result import RecipeDocument, show_recipe_run
+from pipeline.app.run_status import LogDocument, ShowDocument, log_document, show_run
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
@@ -43,15 +43,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
     from starlette.requests import Request
-    from starlette.responses import Response
 
-    from pipeline.app.documents import DispatchLine
-    from pipeline.app.explanation import ExplainDocument, Mistake
-    from pipeline.app.live_view import LiveView
-    from pipeline.app.patches import DiffDocument
-    from pipeline.app.run_list import RunLine
-    from pipeline.app.run_result import RecipeDocument
-    from pipeline.app.run_status import LogDocument
     from pipeline.repo import Repository
     from pipeline.vocabulary import Signal
 

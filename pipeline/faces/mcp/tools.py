@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -25,7 +25,6 @@ from pipeline.safe_names import Frozen
 from pipeline.steps.recipe_context import ReadRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pipeline.app.agent_runs import AgentRuns

@@ -10,13 +10,12 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.judge.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended, Observation, TestRecord
 from pipeline.judge.evidence.written_ids import meant
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from pipeline.judge.evidence.observation import Observation, TestRecord
 
 _FAILING: Final = frozenset({Ended.FAILED, Ended.TIMED_OUT, Ended.CRASHED})
 _SEPARATOR: Final = re.compile(r"::| > |\.")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003  pydantic reads it at run time
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from pipeline.judge.evidence import freeze
-from pipeline.judge.evidence.observation import Value
+from pipeline.judge.evidence.observation import TestRecord, Value
 from pipeline.judge.evidence.red_classes import RedClass  # noqa: TC001  pydantic reads it at run time
-
-if TYPE_CHECKING:
-    from pipeline.judge.evidence.observation import TestRecord
 
 _DIGESTED_ENTRY: Final = ("function", "cls", "legal", "region_sha256", "tree", "granularity")
 _DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")

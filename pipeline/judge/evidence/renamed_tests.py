@@ -10,12 +10,10 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pipeline.judge.evidence.observation import PASSING
+from pipeline.judge.evidence.observation import PASSING, Observation, TestRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from pipeline.judge.evidence.observation import Observation, TestRecord
 
     Records = Mapping[str, TestRecord]
 

@@ -14,12 +14,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import HIDDEN, escaped
-from pipeline.judge.policy.listed_commands import ANY_NUMBER, HINTS, READING_COMMANDS
+from pipeline.judge.policy.listed_commands import ANY_NUMBER, HINTS, READING_COMMANDS, ListedCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from pipeline.judge.policy.listed_commands import ListedCommand
 
 
 class CommandRule(StrEnum):

@@ -28,12 +28,10 @@ from pipeline.judge.policy.paths import (
     protected,
     used_by_git,
 )
-from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.roles import RoleSpec, Writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from pipeline.judge.policy.roles import RoleSpec
 
 
 _WILDCARD: Final = re.compile(r"[*?\[]")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Role
@@ -20,7 +20,6 @@ from pipeline.yaml_text import YamlError, read, text_only
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import ValidationInfo
     from pydantic_core import ErrorDetails
 
 

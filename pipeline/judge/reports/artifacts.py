@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.judge.reports.findings import Status
+from pipeline.judge.reports.findings import Advisory, Finding, ReviewOutcome, StageFindings, Status
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.markdown import fields as named
-from pipeline.judge.reports.reviews import ResultReview, SplitReview
+from pipeline.judge.reports.reviews import CheckReview, ResultReview, SimplifyReview, SplitAnswers, SplitReview
 from pipeline.judge.reports.untrusted_text import block, fenced, one_line
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from pipeline.judge.reports.drafts import Plan, PlannedFile
     from pipeline.judge.reports.fields import OutOfScope, Verdict
-    from pipeline.judge.reports.findings import Advisory, Finding, ReviewOutcome, StageFindings
-    from pipeline.judge.reports.reviews import CheckReview, SimplifyReview, SplitAnswers
     from pipeline.vocabulary import Signal
 
 PROBLEM = "Problem"

@@ -20,19 +20,17 @@ from pipeline.judge.reports.artifacts import (
     TEST_DESIGN_PARTS,
     plan_md,
 )
-from pipeline.judge.reports.drafts import Behaviour, DesignOfTests, PlannedFile
+from pipeline.judge.reports.drafts import Behaviour, DesignOfTests, Plan, PlannedFile, SplitTask
 from pipeline.judge.reports.fields import FileChange
 from pipeline.judge.reports.markdown import Document, Text, parse
 from pipeline.judge.reports.problems import Problem
 from pipeline.judge.reports.schema_errors import explain
-from pipeline.judge.reports.tasks import AMENDMENTS, CRITERIA, FILES_TO_MODIFY, TASK_SECTIONS, TEST_FILE, body_of
+from pipeline.judge.reports.tasks import AMENDMENTS, CRITERIA, FILES_TO_MODIFY, TASK_SECTIONS, TEST_FILE, Task, body_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pipeline.judge.reports.decode import JsonObject
-    from pipeline.judge.reports.drafts import Plan, SplitTask
-    from pipeline.judge.reports.tasks import Task
 
 
 RULE: Final = "H020"

@@ -13,17 +13,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.reports.artifacts import APPROACH, BEHAVIOURS
-from pipeline.judge.reports.fields import Action, Evidence
-from pipeline.judge.reports.markdown import Document, Fence, parse
+from pipeline.judge.reports.fields import Action, Evidence, FileChange
+from pipeline.judge.reports.markdown import Document, Fence, Text, parse
 from pipeline.judge.reports.problems import Problem, Weight
-from pipeline.judge.reports.tasks import CODE_CONTEXT, CRITERIA, MAKING, criterion_of
+from pipeline.judge.reports.tasks import CODE_CONTEXT, CRITERIA, MAKING, Task, criterion_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
-    from pipeline.judge.reports.fields import FileChange
-    from pipeline.judge.reports.markdown import Text
-    from pipeline.judge.reports.tasks import Task
 
 
 BLOCK_LINES: Final = 5

@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from pipeline.judge.reports.decode import JsonObject, Malformed, Missing, decode_object
 from pipeline.judge.reports.kinds import report_schema, report_type
-from pipeline.judge.reports.schema_errors import explain, place_of, step
+from pipeline.judge.reports.schema_errors import Fault, explain, place_of, step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
 
     from pipeline.judge.reports.fields import Report
-    from pipeline.judge.reports.schema_errors import Fault
     from pipeline.vocabulary import Question, Role
 
 _MOST_FAULTS: Final = 5

@@ -11,7 +11,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema  # noqa: TC002  (pydantic reads it)
 
 from pipeline.judge.reports.fields import Line, Prose, RelPath, StrictModel, Texts
@@ -20,8 +20,6 @@ from pipeline.judge.reports.schema_errors import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from pydantic import JsonValue
 
     from pipeline.judge.reports.decode import JsonObject
 

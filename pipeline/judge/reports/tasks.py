@@ -13,13 +13,12 @@ from pydantic import Field
 
 from pipeline.judge.reports import markdown, untrusted_text
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.drafts import SplitTask
+from pipeline.judge.reports.drafts import SplitReport, SplitTask
 from pipeline.judge.reports.fields import Action, Evidence, FileChange, Line, OldTest, StrictModel, Symbol, Symptom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pipeline.judge.reports.drafts import SplitReport
     from pipeline.judge.reports.fields import Need
 
 TaskId = Annotated[str, Field(pattern=r"^(fix-)?[1-9][0-9]{0,5}$")]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -24,9 +24,6 @@ from pipeline.judge.reports.decode import pointer_of
 from pipeline.judge.reports.form_words import sentence
 from pipeline.judge.reports.report_templates import alternatives, deciding, meant, resolved
 from pipeline.judge.reports.schema_errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 PROBLEM: Final = "#! "
 _WIDTH: Final = 78

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping  # noqa: TC003  (read by pydantic)
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar
@@ -19,8 +19,6 @@ from pipeline.outcomes import FINAL, Outcome, Reason
 from pipeline.safe_names import ArtifactName, BareName
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from _typeshed import DataclassInstance
 
 

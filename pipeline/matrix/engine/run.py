@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic
 
 from pipeline.errors import UserError
-from pipeline.matrix.engine.journal import JOURNAL
+from pipeline.matrix.engine.journal import JOURNAL, Journal, Line
 from pipeline.matrix.engine.journal_kinds import (
     EVENTS,
     ArtifactWritten,
@@ -21,15 +21,13 @@ from pipeline.matrix.engine.journal_kinds import (
     RunResumed,
     RunStopped,
 )
-from pipeline.matrix.engine.protocols import TRUNK, DecisionT, EventT, StateT, action_value
+from pipeline.matrix.engine.protocols import TRUNK, DecisionT, Effect, EventT, Machine, StateT, Store, action_value
 from pipeline.outcomes import Outcome, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.matrix.engine.journal import Journal, Line
     from pipeline.matrix.engine.journal_kinds import Answerer, Reopened
-    from pipeline.matrix.engine.protocols import Effect, Machine, Store
 
 
 @dataclass(frozen=True)

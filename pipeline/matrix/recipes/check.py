@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pydantic import ValidationError
 
-from pipeline.matrix.recipes.model import Extension, Recipe, Step
+from pipeline.matrix.recipes.model import Edit, Extension, Recipe, Step
 from pipeline.matrix.recipes.reading import Problem, faults, misspelt, read_recipe, without_faults
 from pipeline.matrix.recipes.rules import problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from pipeline.matrix.recipes.model import Edit
 
 
 @dataclass(frozen=True)

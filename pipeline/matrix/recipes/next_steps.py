@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pipeline.matrix.engine.protocols import TRUNK, Decision, Effect
-from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.model import Kind, Recipe, Step
 from pipeline.matrix.recipes.plan import MOST_ITEMS, planned_graph, posture_of
 from pipeline.matrix.recipes.rules import input_names
 from pipeline.matrix.recipes.step_table import (
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from pipeline.matrix.recipes.model import Recipe, Step
     from pipeline.matrix.recipes.step_table import Action
 
 _Area = tuple[str, ...]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pipeline.judge.reports.decode import pointer_of
 from pipeline.judge.reports.schema_errors import explain, keys_at, place_of
@@ -17,7 +17,6 @@ from pipeline.yaml_text import Document, YamlError, core, read
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
 

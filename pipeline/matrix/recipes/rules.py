@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from pydantic import ValidationError
 
@@ -19,13 +19,8 @@ from pipeline.matrix.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, St
 from pipeline.matrix.recipes.reading import Problem, misspelt
 from pipeline.matrix.recipes.templates import Reference, filled, only_reference, references
 from pipeline.matrix.scheduling import patterns
-from pipeline.matrix.scheduling.graph import CycleError, planned
+from pipeline.matrix.scheduling.graph import CycleError, Plan, planned
 from pipeline.matrix.scheduling.graph import Step as Node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from pipeline.matrix.scheduling.graph import Plan
 
 AREAS: Final = ("read_set", "write_set")
 _TEXTS: Final = ("prompt", "run", "tests", "publish", "file_issues")

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, cast
 
 import yaml
 
 from pipeline.characters import visible
-from pipeline.matrix.recipes.model import SLUG, Input, Recipe
+from pipeline.matrix.recipes.model import SLUG, Input, Recipe, Step
 from pipeline.matrix.recipes.reading import Problem
 from pipeline.matrix.recipes.rules import AREAS
 from pipeline.matrix.recipes.templates import Reference, literal, plain_changed, rewritten
 from pipeline.yaml_text import core, written
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pipeline.matrix.recipes.model import Step
 
 _WIDTH: Final = 120
 _INLINE: Final = 60

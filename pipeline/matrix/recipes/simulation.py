@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 
-from pipeline.matrix.engine.protocols import TRUNK, action_value
-from pipeline.matrix.recipes.step_table import ANY, ROWS, StepEvent, StepSignal
+from pipeline.matrix.engine.protocols import TRUNK, Decision, action_value
+from pipeline.matrix.recipes.step_table import ANY, ROWS, StepEvent, StepSignal, StepsState
 from pipeline.matrix.routing.simulation import RESUMED, SignalsError, Taken, Walk, checked, decision_value, entries_of
 
 if TYPE_CHECKING:
-    from pipeline.matrix.engine.protocols import Decision
     from pipeline.matrix.recipes.next_steps import RecipeMachine
-    from pipeline.matrix.recipes.step_table import StepsState
 
 SCHEMA: Final = "redfirst.recipe-simulation/1"
 _EVENT: Final = TypeAdapter(StepEvent)

@@ -14,7 +14,7 @@ from pipeline.matrix.engine.protocols import TRUNK, Effect
 from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.matrix.routing.lookup import counter_key, find_row, in_a_row, limit_of, why_unusable
 from pipeline.matrix.routing.matrix import BOUNDS
-from pipeline.matrix.routing.state import PARALLEL, Event, RunState, TaskStatus
+from pipeline.matrix.routing.state import PARALLEL, Event, RunState, Settings, TaskState, TaskStatus
 from pipeline.matrix.routing.state_changes import (
     ENDS_TASK,
     PER_TASK_STEPS,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.matrix.routing.actions import Action
-    from pipeline.matrix.routing.state import Settings, TaskState
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.matrix.routing.actions import Again
+from pipeline.matrix.routing.actions import Again, Row
 from pipeline.matrix.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
 from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
-    from pipeline.matrix.routing.actions import Row
     from pipeline.matrix.routing.state import Event, RunState
 
 

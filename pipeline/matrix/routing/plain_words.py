@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.matrix.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, MATRIX
+from pipeline.matrix.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, MATRIX, Bound
 from pipeline.vocabulary import Loop, Question, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.matrix.routing.actions import Action
-    from pipeline.matrix.routing.matrix import Bound
     from pipeline.outcomes import Outcome, Reason
 
 

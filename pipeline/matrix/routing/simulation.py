@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.routing.actions import Again, Forward, LeaveOut, NextTask, Return
-from pipeline.matrix.routing.advance import MatrixMachine, advance
+from pipeline.matrix.routing.advance import Decision, MatrixMachine, advance
 from pipeline.matrix.routing.lookup import limit_of, signals_of
 from pipeline.matrix.routing.matrix import MATRIX
 from pipeline.matrix.routing.plain_words import action_words, step_words
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.matrix.engine.protocols import Decision as AnyDecision
-    from pipeline.matrix.routing.advance import Decision
 
 RESUMED: Final = "RESUMED"
 """The entry that stands for a person who resumes a parked or cancelled run."""

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.process import BOX_HOME, MODEL_PORT, MODEL_URL, BoxError, Completed, Mount
+from pipeline.process import BOX_HOME, MODEL_PORT, MODEL_URL, BoxError, Command, Completed, Gateway, Mount, Namespaces
 from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS
 from pipeline.sandbox.boxes import canary, seccomp
-from pipeline.sandbox.boxes.channel import opened_channel
-from pipeline.sandbox.boxes.children import run_child, wait_gone
+from pipeline.sandbox.boxes.channel import Channel, opened_channel
+from pipeline.sandbox.boxes.children import Child, Outcome, run_child, wait_gone
 from pipeline.sandbox.boxes.helper_process import (
     helper_command,
     memory_file,
@@ -38,10 +38,7 @@ from pipeline.trees import opened
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
-    from pipeline.process import Command, Gateway, Namespaces
     from pipeline.sandbox.boxes.canary import Proof
-    from pipeline.sandbox.boxes.channel import Channel
-    from pipeline.sandbox.boxes.children import Child, Outcome
 
 HOME: Final = str(BOX_HOME)
 ENV: Final = {

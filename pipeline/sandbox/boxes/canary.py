@@ -10,17 +10,14 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pydantic import ValidationError
 
-from pipeline.process import BoxError, Command, Mount
+from pipeline.process import Box, BoxError, Command, Completed, Mount
 from pipeline.programs import locate
 from pipeline.safe_names import Frozen
 from pipeline.scratch import scratch_folder
-
-if TYPE_CHECKING:
-    from pipeline.process import Box, Completed
 
 INSTALL: Final = (
     "Install bubblewrap 0.8 or newer (apt install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap)"

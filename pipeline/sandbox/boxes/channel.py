@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.lowlevel
 
-from pipeline.process import SOCKET, Answer
+from pipeline.process import SOCKET, Answer, Command
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pipeline.process import Command
 
 _CHUNK: Final = 1 << 16
 _CREDENTIALS: Final = struct.Struct("iII")  # struct ucred: process, user, group

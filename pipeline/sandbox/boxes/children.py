@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pipeline.process import NO_ANSWER, Answer, BoxError, Completed
+from pipeline.process import NO_ANSWER, Answer, BoxError, Completed, Talk
 from pipeline.sandbox.boxes.orphans import Recording
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-    from pipeline.process import Talk
     from pipeline.sandbox.boxes.channel import Channel
 
 _BREAK: Final = re.compile(rb"[\r\n]+")

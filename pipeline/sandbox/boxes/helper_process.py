@@ -11,12 +11,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.process import BoxError
+from pipeline.process import BoxError, Namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pipeline.process import Namespaces
 
 _HELPER: Final = Path(__file__).with_name("namespace_helper.py")
 

@@ -14,18 +14,15 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pipeline.pids import carries, pids, stat_of
 from pipeline.process import BoxError, Command, Completed
 from pipeline.sandbox.boxes.canary import Proof
 from pipeline.sandbox.boxes.channel import opened_channel
-from pipeline.sandbox.boxes.children import run_child, wait_gone
+from pipeline.sandbox.boxes.children import Child, run_child, wait_gone
 from pipeline.sandbox.boxes.limits import LIMITS
 from pipeline.scratch import scratch_folder
-
-if TYPE_CHECKING:
-    from pipeline.sandbox.boxes.children import Child
 
 _MARK: Final = "REDFIRST_BOX"
 _ROUNDS: Final = 50

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from pipeline.process import BoxError, Mount
+from pipeline.process import Box, BoxError, Mount
 from pipeline.repo import GitError
 from pipeline.run.files import disk
 from pipeline.run.ignored import ignored_names, put_ignored
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.views.decoy_repository import Source, history_shown
-from pipeline.sandbox.views.manifest import Limits
+from pipeline.sandbox.views.manifest import Limits, Manifest
 from pipeline.sandbox.views.renames import Traces, watched_folders
 from pipeline.sandbox.views.shadow import DECOY, Shadow, stamps_hold
 from pipeline.trees import remove_tree
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pipeline.process import Box
     from pipeline.run.checkout import PrivateCheckout
-    from pipeline.sandbox.views.manifest import Manifest
 
 
 class Movable(Protocol):

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from pipeline.process import BoxError
-from pipeline.repo import GITLINK, NO_OBJECT, GitError
+from pipeline.repo import GITLINK, NO_OBJECT, GitError, Repository
 from pipeline.repo.process import refuse_disk, run
 from pipeline.run.files import disk, write_atomic
 from pipeline.safe_names import Frozen
@@ -34,7 +34,6 @@ from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from pipeline.repo import Repository
 
 _FILE: Final = "history.json"
 _MOST: Final = 50

@@ -18,19 +18,16 @@ import socket
 import stat
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pipeline.process import BoxError, Mount, Namespaces
 from pipeline.sandbox.boxes.helper_process import helper_command, received_descriptors, tool
 from pipeline.sandbox.views.manifest import Account, Entry, EntryKind, Limits, compare, look, unreadable, without
 from pipeline.sandbox.views.view import Survey
 from pipeline.trees import opened, opened_parent, read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
 
 _OPAQUE: Final = "user.overlay.opaque"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.process import BoxError
 from pipeline.run.files import disk
-from pipeline.sandbox.views.decoy_repository import NOTHING, Decoy, DecoyCopy, ShownHistory
+from pipeline.sandbox.views.decoy_repository import NOTHING, Decoy, DecoyCopy, ShownHistory, Source
 from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
 from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
-    from pipeline.sandbox.views.decoy_repository import Source
 
 DECOY: Final = "decoy"
 """The folder of the decoy beside the files."""

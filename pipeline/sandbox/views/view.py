@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.process import Mount
-from pipeline.sandbox.views.manifest import EntryKind, Limits, compare, without
+from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, Manifest, compare, without
 from pipeline.trees import opened, opened_parent, read_regular
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.policy.rights import Change
-    from pipeline.sandbox.views.manifest import Entry, Manifest
     from pipeline.sandbox.views.shadow import Shadow
 
 

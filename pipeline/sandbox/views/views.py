@@ -15,7 +15,7 @@ from pipeline.run.ignored import ignored_names, kept_ignored
 from pipeline.sandbox.views.copies import Copies, move
 from pipeline.sandbox.views.decoy_repository import Decoy, ShownHistory, Source, history_shown
 from pipeline.sandbox.views.overlay import OverlayView, overlay_works
-from pipeline.sandbox.views.view import ShadowView
+from pipeline.sandbox.views.view import ShadowView, View
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pipeline.run.checkout import PrivateCheckout
     from pipeline.sandbox.boxes.box import ProvableBox
     from pipeline.sandbox.views.manifest import Manifest
-    from pipeline.sandbox.views.view import View
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pipeline.judge.evidence.red_classes import RedClass
 from pipeline.judge.evidence.written_ids import forms
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
-from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete
+from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete, MakeReport, ShownCriterion
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.steps.asking.reviews import remarks
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import TestRecord
     from pipeline.judge.evidence.red_tests import RedEntry, RedTests
     from pipeline.judge.reports.tasks import Task
-    from pipeline.judge.reports.work_reports import MakeReport, ShownCriterion
     from pipeline.steps.context import Context
     from pipeline.testing.measure.task_evidence import GreenEvidence, TaskEvidence
 

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.written_ids import forms, meant, wrong
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.fields import Concern, Severity, Verdict
+from pipeline.judge.reports.fields import Concern, Report, Severity, Verdict
 from pipeline.judge.reports.findings import MeasuredFinding
-from pipeline.judge.reports.reviews import FAULTS, ResultReview, ToAnswer, WorkFinding
+from pipeline.judge.reports.reviews import FAULTS, CheckReview, ResultReview, ToAnswer, WorkFinding
 from pipeline.judge.reports.work_reports import ReadyTests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.judge.evidence.observation import Observation
-    from pipeline.judge.reports.fields import Report
-    from pipeline.judge.reports.reviews import CheckReview
     from pipeline.judge.reports.tasks import Task
 
 _FORMS: Final = 8

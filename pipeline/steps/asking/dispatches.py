@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import anyio
 
-from pipeline.agents.dispatch.request import InRun, StoppedError
+from pipeline.agents.dispatch.request import InRun, Request, Rest, StoppedError
 from pipeline.agents.dispatch.results import refusal_of
 from pipeline.agents.dispatch.transcript import LiveWords
 from pipeline.characters import visible
@@ -29,21 +29,18 @@ from pipeline.matrix.routing.state import Event
 from pipeline.process import BoxError
 from pipeline.reset_times import as_text, moment_words
 from pipeline.run.files import to_json, write_atomic
-from pipeline.run.info import DispatchRecord, DispatchResult
+from pipeline.run.info import DispatchRecord, DispatchResult, Reserved
 from pipeline.run.journal_kinds import DispatchFinished, DispatchWaits
 from pipeline.run.spending import Held, UsedUp, reserve
 from pipeline.sandbox.escapes import EscapeError
-from pipeline.vocabulary import Loop, Role, Signal
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipeline.agents.dispatch.request import Request, Rest
     from pipeline.judge.reports.fields import Report
     from pipeline.matrix.recipes import model
-    from pipeline.run.info import Reserved
     from pipeline.steps.context import Context, DriverContext
-    from pipeline.vocabulary import Step
 
 
 EventT = TypeVar("EventT")

@@ -11,16 +11,16 @@ from pipeline.agents.dispatch.results import refusal_of
 from pipeline.config.commits import misfits
 from pipeline.judge.evidence.named_tests import called
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.drafts import PlanAndTasks, SplitReport
-from pipeline.judge.reports.fields import Action, Evidence
+from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport, SplitReport
+from pipeline.judge.reports.fields import Action, Evidence, FileChange
 from pipeline.judge.reports.hygiene import lint_split, lint_task
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.problems import Problem, misplaced
 from pipeline.judge.reports.taskfile import task_md
-from pipeline.judge.reports.tasks import MAKING, brings_tests, moves_tests, tasks_from_split
+from pipeline.judge.reports.tasks import MAKING, Task, brings_tests, moves_tests, tasks_from_split
 from pipeline.matrix.routing.lookup import told_why, why_unusable
 from pipeline.matrix.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
-from pipeline.matrix.routing.state import Event, NewTask
+from pipeline.matrix.routing.state import Event, NewTask, RunState
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.matrix.scheduling import graph
 from pipeline.matrix.scheduling.patterns import of_file
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from pipeline.judge.reports.drafts import PlanReport
-    from pipeline.judge.reports.fields import FileChange
-    from pipeline.judge.reports.tasks import Task
-    from pipeline.matrix.routing.state import RunState
     from pipeline.steps.context import Context
 
 

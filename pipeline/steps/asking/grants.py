@@ -10,7 +10,7 @@ from pipeline.judge.policy.rights import Action, Grant, TestScope, lies_in
 from pipeline.steps.evidence_records import baseline_of
 from pipeline.testing.languages.table import LANGUAGES
 from pipeline.testing.measure.composed_trees import shares_file
-from pipeline.testing.measure.project_tools import tools_for
+from pipeline.testing.measure.project_tools import Tools, tools_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.tasks import Task
     from pipeline.process import Mount
     from pipeline.steps.context import Context
-    from pipeline.testing.measure.project_tools import Tools
 
 
 def production_grants(task: Task) -> tuple[Grant, ...]:

@@ -9,9 +9,9 @@ from pipeline.judge.policy.rights import Action
 from pipeline.judge.reports.artifacts import finding_md
 from pipeline.judge.reports.drafts import SplitReport, SplitTask
 from pipeline.judge.reports.fields import Concern, FileChange, Severity
-from pipeline.judge.reports.findings import Finding, MeasuredFinding
+from pipeline.judge.reports.findings import Finding, MeasuredFinding, StageFindings
 from pipeline.judge.reports.proofs import MeasuredProof, Proof, ProvingTest
-from pipeline.judge.reports.tasks import tasks_from_split
+from pipeline.judge.reports.tasks import Task, tasks_from_split
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.judge.reports.work_reports import NamedTest, ReadyTests, ShownCriterion
 from pipeline.matrix.routing.matrix import MAX_FIX_TASKS
@@ -28,9 +28,7 @@ from pipeline.vocabulary import Loop, Step
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.judge.reports.findings import StageFindings
     from pipeline.judge.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
-    from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import NewTask
     from pipeline.steps.context import Context
     from pipeline.testing.measure.measuring import MeasurementContext

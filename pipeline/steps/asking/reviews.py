@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports.artifacts import advice_md, findings_md, review_md
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.fields import Verdict
-from pipeline.judge.reports.findings import Stage, StageFindings
+from pipeline.judge.reports.fields import Report, Verdict
+from pipeline.judge.reports.findings import Finding, Stage, StageFindings
 from pipeline.judge.reports.markdown import bullets
-from pipeline.judge.reports.reviews import CheckReview, SimplifyReview, SplitReview
+from pipeline.judge.reports.reviews import CheckReview, SimplifyReview, SplitReview, ToAnswer
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.lookup import counter_key
-from pipeline.steps.asking.dispatches import ask_all
+from pipeline.steps.asking.dispatches import Answer, ask_all
 from pipeline.steps.asking.drafts import CUT, WITH_PLAN, planned
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.evidence_records import baseline_of
@@ -24,14 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
-    from pipeline.judge.reports.fields import Report
-    from pipeline.judge.reports.findings import Finding
     from pipeline.judge.reports.proofs import MeasuredProof
-    from pipeline.judge.reports.reviews import ToAnswer
     from pipeline.judge.reports.signal_of_report import Reviewed
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import Event
-    from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context, DriverContext
 
 

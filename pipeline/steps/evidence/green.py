@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import GreenFacts, judge_green, judge_part, passed, still_passing
 from pipeline.judge.evidence.freeze import canonical
-from pipeline.judge.evidence.observation import TestRecord
+from pipeline.judge.evidence.observation import Observation, TestRecord
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
@@ -32,18 +32,16 @@ from pipeline.testing.measure.outcome_words import in_short, probes_md, seen
 from pipeline.testing.measure.probes import Candidate, probes_of
 from pipeline.testing.measure.red import named_by, tried_over_stubs
 from pipeline.testing.measure.regression import Suspects, confirm
-from pipeline.testing.measure.task_evidence import GreenEvidence
+from pipeline.testing.measure.task_evidence import GreenEvidence, ProbeEvidence, TaskEvidence
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane
-    from pipeline.testing.measure.task_evidence import ProbeEvidence, TaskEvidence
 
 
 _OTHER_VALUES: Final = "its case has other values than at RED, which production gives"

@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import first_stage, is_long, passed
-from pipeline.judge.evidence.impact import Subject, impacted
-from pipeline.repo import TooLargeError
+from pipeline.judge.evidence.impact import Graph, Subject, impacted
+from pipeline.repo import Repository, TooLargeError
 from pipeline.steps.evidence_records import baseline_of, kept_tests
 from pipeline.testing.languages.runners import durations
 from pipeline.testing.languages.sources.mentions import is_source, mention_graph
@@ -21,11 +21,9 @@ from pipeline.testing.measure.measuring import CACHE, changed_paths
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pipeline.judge.evidence.impact import Graph
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
-    from pipeline.repo import Repository
     from pipeline.steps.context import Context
 
 HANDED: Final = 40

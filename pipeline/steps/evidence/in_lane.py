@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.judge.evidence import freeze
-from pipeline.judge.evidence.impact import distances
+from pipeline.judge.evidence.impact import Graph, distances
 from pipeline.judge.policy.paths import lies_among_tests
 from pipeline.steps.evidence.impact import graph_of
 from pipeline.steps.evidence.red import composed_red, tests_start
@@ -19,18 +19,16 @@ from pipeline.steps.evidence_records import baseline_of
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import changed_paths
-from pipeline.testing.measure.revert import Wanted, measure_over, not_red
+from pipeline.testing.measure.revert import Red, Wanted, measure_over, not_red
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from pipeline.judge.evidence.impact import Graph
     from pipeline.judge.evidence.observation import Reach
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import TaskState
     from pipeline.steps.context import Context
-    from pipeline.testing.measure.revert import Red
     from pipeline.testing.measure.task_evidence import GreenEvidence, ProbeEvidence, TaskEvidence
 
 

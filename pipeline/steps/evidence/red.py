@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.judge.evidence import red_classes
-from pipeline.judge.evidence.observation import PASSING
+from pipeline.judge.evidence.observation import PASSING, Observation
 from pipeline.judge.evidence.red import RedFacts, derive_new_ids, judge_red, may_change
 from pipeline.judge.evidence.renamed_tests import carried, moved
-from pipeline.judge.reports.fields import Evidence
-from pipeline.judge.reports.tasks import adds_tests, taken_away
+from pipeline.judge.reports.fields import Evidence, Report
+from pipeline.judge.reports.tasks import Task, adds_tests, taken_away
 from pipeline.judge.reports.work_reports import ReadyTests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.drafts import planned_files
-from pipeline.steps.context import Composed
+from pipeline.steps.context import Composed, Context
 from pipeline.steps.evidence_records import baseline_of
 from pipeline.steps.wanted_stubs import scaffolds, symbols_of
 from pipeline.testing.languages import names
@@ -41,11 +41,7 @@ from pipeline.testing.measure.red import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.decode import Malformed
-    from pipeline.judge.reports.fields import Report
-    from pipeline.judge.reports.tasks import Task
-    from pipeline.steps.context import Context
     from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from pipeline.testing.verification.results import Status
+from pipeline.testing.verification.results import CommitCheck, Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pipeline.testing.verification.results import CommitCheck
 
 MOST_PICKS: Final = 5
 """How often a run is picked while others move the base."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -20,14 +20,11 @@ from pipeline.run import tracker
 from pipeline.run.store import REBASED_FROM
 from pipeline.steps.landing.table import Found, Then, found_of, then
 from pipeline.steps.publication.trees import put_on
-from todo import NO_EDITS, Edits, NewIssue, Status
+from todo import NO_EDITS, Edits, Issue, NewIssue, Status, Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pipeline.repo import Repository, Signature
     from pipeline.testing.verification.results import CommitCheck
-    from todo import Issue, Tracker
 
 
 def place_of(repository: Repository, branch: str) -> Repository | None:

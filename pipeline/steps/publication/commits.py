@@ -18,7 +18,7 @@ from pipeline.judge.reports.hygiene import SUBJECT
 from pipeline.repo import Signature
 from pipeline.run import tracker
 from pipeline.steps.evidence_records import baseline_of, read_evidence
-from pipeline.steps.publication.follow_ups import file_items
+from pipeline.steps.publication.follow_ups import Item, file_items
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.wanted_stubs import stub_of, waiting_name
 from todo import Edits, Status, Tracker
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import TaskState
     from pipeline.steps.context import Context
-    from pipeline.steps.publication.follow_ups import Item
     from pipeline.steps.publication.publisher import Base, Publisher
 
 _WRITING: Final = frozenset({"write-tests", "implement", "seam", "stub", "build", "change"})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.reviews import FollowUps
+from pipeline.judge.reports.reviews import FollowUp, FollowUps
 from pipeline.judge.reports.untrusted_text import block, one_line
 from pipeline.matrix.routing.lookup import limit_of
 from pipeline.matrix.routing.state import Event
@@ -25,15 +25,13 @@ from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.evidence_records import read_evidence
 from pipeline.vocabulary import Loop, Role, Signal
-from todo import NO_EDITS, Edits, NewIssue, Status, Tracker
+from todo import NO_EDITS, Edits, Issue, NewIssue, Status, Tracker
 from todo.issue import normalised_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.judge.reports.reviews import FollowUp
     from pipeline.steps.context import Context
-    from todo import Issue
 
 
 TITLE_LIMIT: Final = 120

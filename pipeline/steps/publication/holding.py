@@ -10,7 +10,7 @@ from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
 from pipeline.steps.evidence_records import baseline_of, kept_tests, quarantine_of_run, read_evidence
 from pipeline.testing.measure import kept_runs
-from pipeline.testing.measure.measuring import measure
+from pipeline.testing.measure.measuring import MeasurementContext, measure
 from pipeline.testing.measure.regression import confirm
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pipeline.judge.evidence.observation import Observation, TestRecord
     from pipeline.steps.context import Context
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 _SHOWN: Final = 3

@@ -12,9 +12,9 @@ from pipeline.matrix.routing.state import Event
 from pipeline.run import tracker
 from pipeline.run.journal_kinds import PublishIntended, PublishMoving
 from pipeline.run.run_ref import keep_publication
-from pipeline.steps.publication.commits import signature
+from pipeline.steps.publication.commits import Planned, signature
 from pipeline.steps.publication.holding import hold
-from pipeline.steps.publication.publisher import blocked, meetings, under_way
+from pipeline.steps.publication.publisher import Base, Blocked, Publisher, blocked, meetings, under_way
 from pipeline.steps.publication.trees import put_on
 from pipeline.testing.verification.recheck import recheck
 from pipeline.testing.verification.results import Status
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pipeline.matrix.engine.journal import Line
     from pipeline.repo import Repository
     from pipeline.steps.context import Context
-    from pipeline.steps.publication.commits import Planned
-    from pipeline.steps.publication.publisher import Base, Blocked, Publisher
 
 _BAD = frozenset({Status.REFUTED, Status.UNCHECKED})
 

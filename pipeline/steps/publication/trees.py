@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pipeline.repo import PLAIN, Entry, TreeChange
-
-if TYPE_CHECKING:
-    from pipeline.repo import Repository
+from pipeline.repo import PLAIN, Entry, Repository, TreeChange
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from pipeline.sandbox.limited import UnreadableError, limited
-from pipeline.testing.languages.protocol import Members
+from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, Members, Missing
 from pipeline.testing.languages.sources import stubs
 from pipeline.testing.languages.sources.stubs import OldBodies, Stubbed, StubFault
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.evidence.red_classes import Symbol
     from pipeline.judge.policy.listed_commands import ListedCommand
-    from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, Missing
 
     Files = Mapping[str, str]
 

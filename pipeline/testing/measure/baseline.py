@@ -13,23 +13,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import failing, passed, passes
-from pipeline.judge.evidence.observation import Ended, RunState
-from pipeline.process import Mount
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
+from pipeline.process import Command, Completed, Mount
 from pipeline.progress import counted
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.redaction import redacted_observation
 from pipeline.sandbox.views.copies import Copies
 from pipeline.testing.languages.protocol import Measurement, Selection, View
-from pipeline.testing.measure.measuring import environment, working_box
+from pipeline.testing.measure.measuring import MeasurementContext, environment, working_box
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.judge.evidence.observation import Observation
-    from pipeline.process import Command, Completed
     from pipeline.repo import Repository
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 _NAMED: Final = 3

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.repo import PLAIN, Entry, TreeChange
+from pipeline.repo import PLAIN, Entry, Repository, TreeChange
 from pipeline.testing.languages.readers import only_test_regions, regions_differ, splice
 from pipeline.testing.languages.sources import Unspliced
 from pipeline.testing.languages.table import has_part
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from pipeline.judge.evidence.observation import Layout
-    from pipeline.repo import Repository
 
 
 class HasRepository(Protocol):

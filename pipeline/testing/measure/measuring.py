@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.characters import as_utf8
 from pipeline.matrix.routing.state import Event
-from pipeline.process import WORKSPACE, BoxError, Mount
-from pipeline.progress import duration
-from pipeline.run.checkout import remove_tree
+from pipeline.process import WORKSPACE, Box, BoxError, Command, Completed, Mount
+from pipeline.progress import Progress, duration
+from pipeline.run.checkout import PrivateCheckout, remove_tree
 from pipeline.run.journal_kinds import MeasuredTests
 from pipeline.sandbox.redaction import redacted_observation
-from pipeline.sandbox.views.copies import shown_repository
+from pipeline.sandbox.views.copies import Copies, shown_repository
 from pipeline.testing.languages.projects.combined import find_environment, first_tree, left_out, missing_for
 from pipeline.testing.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, View
 from pipeline.testing.measure import kept_runs
@@ -36,11 +36,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.judge.evidence.observation import Observation
     from pipeline.matrix.engine.journal_kinds import JournalEvent
-    from pipeline.process import Box, Command, Completed
-    from pipeline.progress import Progress
     from pipeline.repo import Repository
-    from pipeline.run.checkout import PrivateCheckout
-    from pipeline.sandbox.views.copies import Copies
     from pipeline.sandbox.views.renames import Traces
     from pipeline.testing.languages.protocol import Environment, Selection
     from pipeline.testing.languages.toolchain import Toolchain

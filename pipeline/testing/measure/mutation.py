@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 
 from pipeline.judge.evidence.compare import passed, passes
-from pipeline.judge.evidence.observation import RunState
+from pipeline.judge.evidence.observation import Layout, Observation, RunState
 from pipeline.judge.policy.paths import is_tracker
 from pipeline.progress import counted
 from pipeline.repo import PLAIN, Entry, TreeChange
 from pipeline.sandbox.redaction import redact
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.readers import mutants, stopped
-from pipeline.testing.languages.sources.faults import Rank, spread
+from pipeline.testing.languages.sources.faults import Mutant, Rank, spread
 from pipeline.testing.languages.table import has_part
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, environment, measure
 from pipeline.testing.measure.task_evidence import MutationEvidence, Survivor
@@ -35,8 +35,6 @@ from pipeline.testing.measure.task_evidence import MutationEvidence, Survivor
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
-    from pipeline.judge.evidence.observation import Layout, Observation
-    from pipeline.testing.languages.sources.faults import Mutant
     from pipeline.testing.measure.measuring import MeasurementContext
 
 

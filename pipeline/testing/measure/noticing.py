@@ -17,13 +17,13 @@ import anyio
 from pipeline.judge.evidence.classify import fails_by_itself
 from pipeline.judge.evidence.red_classes import Context
 from pipeline.progress import counted
-from pipeline.repo import PLAIN
+from pipeline.repo import PLAIN, Entry
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages import names
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.readers import mutants
-from pipeline.testing.languages.sources.faults import spread
-from pipeline.testing.measure.measuring import environment, measure
+from pipeline.testing.languages.sources.faults import Mutant, spread
+from pipeline.testing.measure.measuring import MeasurementContext, environment, measure
 from pipeline.testing.measure.mutation import Fate, Judges, Trial, fate_of, survivor_of, takes_faults, usable_cores
 from pipeline.testing.measure.task_evidence import NoticingEvidence
 
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
     from pipeline.config.tables import Probes
     from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.repo import Entry
-    from pipeline.testing.languages.sources.faults import Mutant
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 _MOST_FILES: Final = 12

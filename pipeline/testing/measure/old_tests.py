@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.judge.evidence.compare import passed
-from pipeline.judge.evidence.observation import RunState, TestRecord
+from pipeline.judge.evidence.observation import Layout, Observation, RunState, TestRecord
 from pipeline.judge.evidence.red import may_change
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import lies_among_tests
@@ -25,17 +25,15 @@ from pipeline.testing.languages.sources import Unspliced
 from pipeline.testing.languages.table import LANGUAGES, has_part, language_of
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.composed_trees import HasRepository, both, compose, shares_file, with_other_regions
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError, changed_paths, measure
 from pipeline.testing.measure.outcome_words import seen as outcome
 from pipeline.testing.measure.regression import confirm
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from pipeline.judge.evidence.observation import Layout, Observation
     from pipeline.judge.reports.tasks import Task
     from pipeline.testing.languages.toolchain import Toolchain
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 def renamed(ctx: HasRepository, task: Task, before: str, after: str) -> dict[str, str]:

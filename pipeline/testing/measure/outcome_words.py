@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pipeline.judge.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended, Observation, TestRecord
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import fenced, one_line
 from pipeline.progress import counted
@@ -13,7 +13,6 @@ from pipeline.progress import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipeline.judge.evidence.observation import Observation, TestRecord
     from pipeline.testing.measure.task_evidence import (
         MutationEvidence,
         NoticingEvidence,

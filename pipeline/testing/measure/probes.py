@@ -12,7 +12,7 @@ from pipeline.judge.evidence.compare import passed, passes
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure import kept_runs
-from pipeline.testing.measure.measuring import changed_paths, measure
+from pipeline.testing.measure.measuring import MeasurementContext, changed_paths, measure
 from pipeline.testing.measure.mutation import FaultLimits, Judges, mutation_probe, usable_cores
 from pipeline.testing.measure.regression import flaky_before
 from pipeline.testing.measure.revert import revert_check
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pipeline.config.tables import Probes
     from pipeline.judge.evidence.observation import Layout, Observation, Reach
     from pipeline.judge.reports.tasks import Task
-    from pipeline.testing.measure.measuring import MeasurementContext
     from pipeline.testing.measure.task_evidence import TaskEvidence
 
 

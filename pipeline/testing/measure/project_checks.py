@@ -12,7 +12,7 @@ from pipeline.judge.reports.fields import Concern, Severity
 from pipeline.judge.reports.reviews import ReviewFinding
 from pipeline.repo import Entry, TreeChange
 from pipeline.testing.measure.composed_trees import compose, shares_file
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError, changed_paths
 from pipeline.testing.measure.project_tools import kit_of, program_for, run_in_copy
 from pipeline.trees import opened, opened_parent, opened_regular
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.evidence.observation import Layout
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 FILES: Final = "{files}"
 _TAIL: Final = 1500

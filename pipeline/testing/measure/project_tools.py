@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence import written_ids
-from pipeline.process import WORKSPACE, Command, Mount
-from pipeline.programs import locate
+from pipeline.process import WORKSPACE, Command, Completed, Mount
+from pipeline.programs import Program, locate
 from pipeline.sandbox.redaction import redact
 from pipeline.testing.languages.environments.devshell import SYSTEM_PATH
 from pipeline.testing.languages.environments.installed import editable_mounts, editable_paths, installed_mounts
 from pipeline.testing.languages.projects.combined import environment_of, projects_in
-from pipeline.testing.languages.protocol import View
+from pipeline.testing.languages.protocol import Environment, View
 from pipeline.testing.languages.runners import chosen_tests
 from pipeline.testing.languages.table import LANGUAGES
 from pipeline.testing.measure.measuring import (
@@ -33,10 +33,7 @@ from pipeline.testing.measure.measuring import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pipeline.process import Completed
-    from pipeline.programs import Program
     from pipeline.testing.languages.projects.project import Project
-    from pipeline.testing.languages.protocol import Environment
     from pipeline.testing.measure.measuring import MeasurementContext
 
 

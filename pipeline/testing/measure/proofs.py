@@ -12,29 +12,25 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import passed
-from pipeline.judge.evidence.red import judge_red
-from pipeline.judge.evidence.red_classes import PASSED, Context
+from pipeline.judge.evidence.red import RedFacts, judge_red
+from pipeline.judge.evidence.red_classes import PASSED, Context, Symbol
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import canonical, is_tracker, protected
 from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
-from pipeline.judge.reports.proofs import MeasuredProof
+from pipeline.judge.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
 from pipeline.progress import counted
 from pipeline.repo import PLAIN, Entry, TreeChange
 from pipeline.testing.languages import names
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.readers import edited
 from pipeline.testing.measure import kept_runs
-from pipeline.testing.measure.measuring import UnmeasurableError, measure
+from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError, measure
 from pipeline.testing.measure.mutation import changed_lines
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pipeline.judge.evidence.observation import Layout, Observation
-    from pipeline.judge.evidence.red import RedFacts
-    from pipeline.judge.evidence.red_classes import Symbol
-    from pipeline.judge.reports.proofs import Edit, Proof, ProvingTest
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 MOST_CHARACTERS: Final = 20_000
 """A proof is small: what is longer is read by nobody who has to judge it."""

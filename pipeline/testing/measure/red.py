@@ -13,28 +13,23 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import judge_stubs, passes
 from pipeline.judge.evidence.named_tests import asked_for, claimed_tests
-from pipeline.judge.evidence.observation import CollectionError, Fault, Missing, Observation, Raised, RunState
-from pipeline.judge.evidence.red import failing_since
+from pipeline.judge.evidence.observation import CollectionError, Fault, Layout, Missing, Observation, Raised, RunState
+from pipeline.judge.evidence.red import RedFacts, failing_since
 from pipeline.judge.evidence.red_classes import MISSING_FILE, Symbol
 from pipeline.judge.evidence.written_ids import meant
-from pipeline.judge.reports.tasks import MAKING
+from pipeline.judge.reports.tasks import MAKING, Task
 from pipeline.repo import GITLINK, Entry, TreeChange
 from pipeline.testing.languages.names import is_module
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure import kept_runs
-from pipeline.testing.measure.composed_trees import compose, shares_file
-from pipeline.testing.measure.measuring import changed_paths, measure
+from pipeline.testing.measure.composed_trees import HasRepository, compose, shares_file
+from pipeline.testing.measure.measuring import MeasurementContext, changed_paths, measure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.judge.evidence.observation import Layout
-    from pipeline.judge.evidence.red import RedFacts
-    from pipeline.judge.reports.tasks import Task
     from pipeline.judge.reports.work_reports import ReadyTests
-    from pipeline.testing.measure.composed_trees import HasRepository
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 async def tried_over_stubs(

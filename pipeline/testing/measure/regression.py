@@ -9,16 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import RepeatResult, confirm_regression, failing, passes
-from pipeline.judge.evidence.observation import TestRecord
+from pipeline.judge.evidence.observation import Observation, TestRecord
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure import kept_runs
-from pipeline.testing.measure.measuring import measure
+from pipeline.testing.measure.measuring import MeasurementContext, measure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-
-    from pipeline.judge.evidence.observation import Observation
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 _WAS: Final = "the same tests over the old code, must pass"

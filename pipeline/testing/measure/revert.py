@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence import classify, red_classes
 from pipeline.judge.evidence.named_tests import path_of
-from pipeline.judge.evidence.red_classes import PASSED
-from pipeline.judge.reports.tasks import taken_away
+from pipeline.judge.evidence.red_classes import PASSED, Classified, Context
+from pipeline.judge.reports.tasks import Task, taken_away
 from pipeline.testing.languages import names
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure.composed_trees import compose, with_other_regions
-from pipeline.testing.measure.measuring import changed_paths, measure
+from pipeline.testing.measure.measuring import MeasurementContext, changed_paths, measure
 from pipeline.testing.measure.red import with_undeclared
-from pipeline.testing.measure.task_evidence import RevertEvidence
+from pipeline.testing.measure.task_evidence import RevertEvidence, TaskEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.judge.evidence.red_classes import Classified, Context
     from pipeline.judge.evidence.red_tests import RedTests
-    from pipeline.judge.reports.tasks import Task
-    from pipeline.testing.measure.measuring import MeasurementContext
-    from pipeline.testing.measure.task_evidence import TaskEvidence
 
 
 _OVER_OLD: Final = "the new tests over the old code, must fail"

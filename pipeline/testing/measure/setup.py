@@ -19,14 +19,13 @@ import anyio
 from pipeline.run.files import write_atomic
 from pipeline.sandbox.redaction import redact
 from pipeline.testing.languages.projects.combined import projects_in
-from pipeline.testing.measure.measuring import UnmeasurableError
+from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.testing.languages.projects.project import Project
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 _LIMIT_S: Final = 1800.0
 _TAIL: Final = 2000

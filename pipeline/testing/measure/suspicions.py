@@ -13,11 +13,10 @@ from pipeline.testing.languages import names, readers
 from pipeline.testing.languages.sources import Unspliced, known_answers
 from pipeline.testing.languages.table import has_part
 from pipeline.testing.measure.composed_trees import both, shares_file
-from pipeline.testing.measure.measuring import changed_paths
+from pipeline.testing.measure.measuring import MeasurementContext, changed_paths
 
 if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Layout
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 def means_of_forgery(ctx: MeasurementContext, old: str, new: str, layout: Layout) -> tuple[str, ...]:

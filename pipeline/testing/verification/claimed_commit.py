@@ -22,14 +22,14 @@ from pipeline.judge.evidence.renamed_tests import moved
 from pipeline.progress import counted
 from pipeline.run.info import RunInfo
 from pipeline.testing.measure.composed_trees import both, shares_file, with_other_code, with_other_regions
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError, changed_paths
 from pipeline.testing.measure.noticing import Passing, noticing_probe
 from pipeline.testing.measure.old_tests import leave_of
 from pipeline.testing.measure.outcome_words import noticed_lines
 from pipeline.testing.measure.red import tried_over_stubs, with_own_signatures, with_stand_ins, with_stubs
-from pipeline.testing.measure.revert import Wanted, not_red
+from pipeline.testing.measure.revert import Red, Wanted, not_red
 from pipeline.testing.measure.suspicions import means_of_forgery
-from pipeline.testing.verification.red_green import OldForm, check_green, composed_for, measure_both, measure_red
+from pipeline.testing.verification.red_green import OldForm, Runs, check_green, composed_for, measure_both, measure_red
 from pipeline.testing.verification.results import CommitCheck, Problem, Status, TestLine
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
-    from pipeline.testing.measure.measuring import MeasurementContext
-    from pipeline.testing.measure.revert import Red
     from pipeline.testing.verification.claims import Claim, Kept
-    from pipeline.testing.verification.red_green import Runs
 
 
 def changed_by_others(

@@ -15,9 +15,9 @@ from pipeline.judge.policy.paths import is_tracker
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.taskfile import parse_task_md
 from pipeline.outcomes import Reason
-from pipeline.repo import GitError, TooLargeError
+from pipeline.repo import GitError, TooLargeError, UntouchedRepository
 from pipeline.run.store import issue_of
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError, changed_paths
 from pipeline.testing.measure.suspicions import means_of_forgery
 from pipeline.testing.verification.claimed_commit import ClaimedCommit, Unchecked
 from pipeline.testing.verification.claims import (
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pipeline.judge.reports.tasks import Task
-    from pipeline.repo import UntouchedRepository
-    from pipeline.testing.measure.measuring import MeasurementContext
     from pipeline.testing.verification.context import VerificationContext
 
 

@@ -7,24 +7,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import expectations, judge_green, still_passing
-from pipeline.judge.evidence.observation import RunState
+from pipeline.judge.evidence.observation import Layout, Observation, RunState, TestRecord
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.baseline import limit_of, not_protected
 from pipeline.testing.measure.composed_trees import compose
-from pipeline.testing.measure.measuring import UnmeasurableError, measure
+from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError, measure
 from pipeline.testing.measure.old_tests import AsTheyWere, Sides, as_they_were, written_files
 from pipeline.testing.measure.regression import confirm
-from pipeline.testing.measure.revert import measure_over
+from pipeline.testing.measure.revert import Red, Wanted, measure_over
 from pipeline.testing.verification.results import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
     from pipeline.judge.evidence.red_tests import RedTests
-    from pipeline.testing.measure.measuring import MeasurementContext
-    from pipeline.testing.measure.revert import Red, Wanted
 
 
 async def measure_red(

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.characters import as_utf8
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import passed
-from pipeline.judge.evidence.observation import Ended
-from pipeline.judge.evidence.red import NO_NEW_TEST, derive_new_ids, judge_red
+from pipeline.judge.evidence.observation import Ended, Fault, Layout, Observation, TestRecord
+from pipeline.judge.evidence.red import NO_NEW_TEST, RedFacts, derive_new_ids, judge_red
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.outcomes import Reason
@@ -51,8 +51,6 @@ from pipeline.testing.verification.tdd_request import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from pipeline.judge.evidence.observation import Fault, Layout, Observation, TestRecord
-    from pipeline.judge.evidence.red import RedFacts
     from pipeline.testing.verification.context import VerificationContext
     from pipeline.testing.verification.tdd_request import Question
 

@@ -27,13 +27,11 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from pipeline.process import Mount
-from pipeline.programs import SYSTEM_FOLDERS
+from pipeline.programs import SYSTEM_FOLDERS, Program
 from pipeline.testing.languages.protocol import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pipeline.programs import Program
 
 
 async def answer_of(

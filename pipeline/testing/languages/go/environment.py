@@ -18,12 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.process import Mount
 from pipeline.programs import locate
 from pipeline.testing.languages.environments import devshell
-from pipeline.testing.languages.protocol import Environment, Missing
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from pipeline.testing.languages.protocol import Lookup
 
 
 _SWITCHES: Final = frozenset(

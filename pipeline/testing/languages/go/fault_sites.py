@@ -11,19 +11,15 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language
+from tree_sitter import Language, Node
 from tree_sitter_go import language
 
 from pipeline.testing.languages.sources.faults.mutant import Rank, quoted
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
-from pipeline.testing.languages.sources.faults.platforms import Conditions, every, opposite, some
+from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform, Truth, every, opposite, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from tree_sitter import Node
-
-    from pipeline.testing.languages.sources.faults.platforms import Platform, Truth
 
 
 _SYSTEMS: Final = frozenset({

@@ -20,19 +20,17 @@ from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.go import records
 from pipeline.testing.languages.go.environment import arguments_of
-from pipeline.testing.languages.go.project import ADAPTER, read_project
+from pipeline.testing.languages.go.project import ADAPTER, Project, Test, Unit, read_project
 from pipeline.testing.languages.go.records import IDLE
 from pipeline.testing.languages.runners import sessions
-from pipeline.testing.languages.runners.sessions import Unusable, nothing, shortened, unfinished
+from pipeline.testing.languages.runners.sessions import Session, Unusable, nothing, shortened, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.judge.evidence.observation import Observation
     from pipeline.process import Completed
-    from pipeline.testing.languages.go.project import Project, Test, Unit
     from pipeline.testing.languages.protocol import Measurement, Selection
-    from pipeline.testing.languages.runners.sessions import Session
 
 
 async def run_tests(asked: Measurement) -> Observation:

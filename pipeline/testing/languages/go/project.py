@@ -20,7 +20,7 @@ from pydantic import Field, TypeAdapter
 
 from pipeline.judge.evidence.observation import CollectionError, Fault, Frame, Layout, Missing, Raised, RunState
 from pipeline.testing.languages.go.output import Sources
-from pipeline.testing.languages.go.sources import TESTDATA, Folder, digests_of, read_folder, text_of
+from pipeline.testing.languages.go.sources import TESTDATA, Folder, TestFunction, digests_of, read_folder, text_of
 from pipeline.testing.languages.runners.sessions import (
     COMPILING,
     End,
@@ -35,7 +35,6 @@ from pipeline.testing.languages.runners.sessions import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.testing.languages.go.sources import TestFunction
     from pipeline.testing.languages.runners.sessions import Session
     from pipeline.trees import Files
 

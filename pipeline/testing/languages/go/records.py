@@ -21,20 +21,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.judge.evidence.observation import Ended, Fault, Observation, Reach, TestRecord
 from pipeline.testing.languages.go import output as go_output
-from pipeline.testing.languages.go.project import Linked, Modules, Packages, TestEnded, is_test_side
-from pipeline.testing.languages.go.sources import functions_of, names_of
+from pipeline.testing.languages.go.project import Linked, Modules, Packages, Project, Test, TestEnded, is_test_side
+from pipeline.testing.languages.go.sources import Function, functions_of, names_of
 from pipeline.testing.languages.runners.exec_guard import REPLACED
-from pipeline.testing.languages.runners.sessions import TAIL, relative, state_of, unwatched, with_last_outcome
+from pipeline.testing.languages.runners.sessions import TAIL, Session, relative, state_of, unwatched, with_last_outcome
 from pipeline.testing.languages.sources.syntax_trees import with_helpers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pipeline.testing.languages.go.output import Output
-    from pipeline.testing.languages.go.project import Project, Test
-    from pipeline.testing.languages.go.sources import Function
     from pipeline.testing.languages.protocol import Cache
-    from pipeline.testing.languages.runners.sessions import Session
 
 
 _FILE: Final = "subtests.json"

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Parser
+from tree_sitter import Language, Node, Parser
 from tree_sitter_go import language
 
 from pipeline.sandbox.limited import UnreadableError, limited
@@ -22,8 +22,6 @@ from pipeline.testing.languages.sources.syntax_trees import below, field_text, l
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from tree_sitter import Node
 
     from pipeline.trees import Files
 

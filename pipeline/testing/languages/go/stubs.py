@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.testing.languages.go.sources import Item, imports, items, parse
-from pipeline.testing.languages.sources.stubs import REST, WAS, Content, Definition, Rules
+from pipeline.testing.languages.sources.stubs import REST, WAS, Content, Definition, Edit, Rules
 from pipeline.testing.languages.sources.syntax_trees import (
     below,
     code_of,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.testing.languages.sources.stubs import Edit
 
 _STUB: Final = 'panic("not implemented")'
 _STUB_CODE: Final = re.compile(r'\{ panic \( " not implemented " \) \}')

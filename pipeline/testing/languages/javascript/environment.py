@@ -22,13 +22,12 @@ from pipeline.repo.tracked_paths import TrackedFiles
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.javascript.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
 from pipeline.testing.languages.javascript.project import Project, read_project
-from pipeline.testing.languages.protocol import Environment, InstalledFolder, Missing
+from pipeline.testing.languages.protocol import Environment, InstalledFolder, Lookup, Missing
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.testing.languages.protocol import Lookup
 
 HINT: Final = "install Node.js 20 or newer (https://nodejs.org, or the package `nodejs`)"
 MODULES: Final = "node_modules"

@@ -11,14 +11,12 @@ from pipeline.testing.languages.javascript.project import TYPED
 from pipeline.testing.languages.javascript.syntax import language_of
 from pipeline.testing.languages.sources.faults.mutant import Rank
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
-from pipeline.testing.languages.sources.faults.platforms import Conditions
+from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tree_sitter import Language, Node
-
-    from pipeline.testing.languages.sources.faults.platforms import Platform
 
 
 _CONSTANTS: Final = """

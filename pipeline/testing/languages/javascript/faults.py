@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from pipeline.judge.evidence.observation import Fault, Frame, Missing, Raised
-from pipeline.testing.languages.javascript.syntax import EVERYTHING, is_own, module_key, stem
+from pipeline.testing.languages.javascript.syntax import EVERYTHING, Looked, is_own, module_key, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.testing.languages.javascript.records import Thrown
     from pipeline.testing.languages.javascript.sources import Sources
-    from pipeline.testing.languages.javascript.syntax import Looked
 
 
 _EXPORT: Final = (

@@ -18,27 +18,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.judge.evidence.observation import Observation, RunState
-from pipeline.process import Mount
+from pipeline.process import Completed, Mount
 from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.environments.installed import installed_mounts, linked
 from pipeline.testing.languages.javascript import types
-from pipeline.testing.languages.javascript.command import Unknown, of_words
+from pipeline.testing.languages.javascript.command import Invocation, Unknown, of_words
 from pipeline.testing.languages.javascript.environment import home_of
 from pipeline.testing.languages.javascript.project import files_with_tests, read_project
 from pipeline.testing.languages.javascript.records import ADAPTER, Run
 from pipeline.testing.languages.javascript.sources import Sources
 from pipeline.testing.languages.runners import sessions
-from pipeline.testing.languages.runners.sessions import shortened
+from pipeline.testing.languages.runners.sessions import Session, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.process import Completed
-    from pipeline.testing.languages.javascript.command import Invocation
     from pipeline.testing.languages.protocol import Environment, Measurement, Selection
-    from pipeline.testing.languages.runners.sessions import Session
 
 
 async def run_tests(asked: Measurement) -> Observation:

@@ -17,19 +17,17 @@ from pydantic import Field, TypeAdapter
 from pipeline.judge.evidence.observation import CollectionError, Ended, Layout, Observation, Reach, RunState, TestRecord
 from pipeline.testing.languages.javascript import faults
 from pipeline.testing.languages.javascript.project import PATTERNS, names_in, node_layout
-from pipeline.testing.languages.javascript.syntax import EVERYTHING, resolved
+from pipeline.testing.languages.javascript.syntax import EVERYTHING, Region, resolved
 from pipeline.testing.languages.runners import sessions
 from pipeline.testing.languages.runners.exec_guard import REPLACED
-from pipeline.testing.languages.runners.sessions import TAIL, Line, OutOfTime, ProcessLine, state_of, unwatched
+from pipeline.testing.languages.runners.sessions import TAIL, Line, OutOfTime, ProcessLine, Session, state_of, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.testing.languages.javascript.command import Invocation
     from pipeline.testing.languages.javascript.sources import Sources
-    from pipeline.testing.languages.javascript.syntax import Region
     from pipeline.testing.languages.protocol import Selection
-    from pipeline.testing.languages.runners.sessions import Session
 
 
 class Site(sessions.Said):

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pipeline.sandbox.limited import UnreadableError, limited
 from pipeline.testing.languages.javascript import syntax
 from pipeline.testing.languages.javascript.project import SOURCES
-from pipeline.testing.languages.javascript.syntax import Binding
+from pipeline.testing.languages.javascript.syntax import Binding, Looked, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.testing.languages.javascript.syntax import Looked, Region
 
 _Found = TypeVar("_Found")
 

@@ -23,15 +23,13 @@ from pipeline.testing.languages.javascript.syntax import (
     parse,
 )
 from pipeline.testing.languages.sources import stubs
-from pipeline.testing.languages.sources.stubs import WAS, Content, Rules
+from pipeline.testing.languages.sources.stubs import WAS, Content, Edit, Parts, Rules
 from pipeline.testing.languages.sources.syntax_trees import below, code_of, field_text, line_of, span_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tree_sitter import Node
-
-    from pipeline.testing.languages.sources.stubs import Edit, Parts
 
 
 Kind = Literal["function", "class", "value", "type", "namespace"]

@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 import tree_sitter_javascript
 import tree_sitter_typescript
-from tree_sitter import Language, Parser
+from tree_sitter import Language, Node, Parser
 
 from pipeline.testing.languages.sources.syntax_trees import below, field_text, first_error, line_of, names_below, text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator
-
-    from tree_sitter import Node
 
 
 FUNCTIONS: Final = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.policy.listed_commands import NO_OPERANDS, ListedCommand
@@ -14,7 +14,6 @@ from pipeline.testing.languages.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from pathlib import Path
 
     from pipeline.testing.languages.protocol import Members
 

@@ -19,15 +19,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from pipeline.judge.evidence.observation import RunState
-from pipeline.process import Mount
-from pipeline.sandbox.views.manifest import EntryKind, scan
+from pipeline.judge.evidence.observation import Observation, RunState
+from pipeline.process import Box, Mount
+from pipeline.sandbox.views.manifest import EntryKind, Manifest, scan
 from pipeline.sandbox.views.renames import Traces, watched_folders
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.projects import merging
 from pipeline.testing.languages.projects.merging import collected
 from pipeline.testing.languages.projects.project import Project
-from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, View
+from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.testing.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.testing.languages.table import SEVERAL
 from pipeline.testing.languages.toolchain import Toolchain
@@ -36,11 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.evidence.red_classes import Symbol
-    from pipeline.process import Box
-    from pipeline.sandbox.views.manifest import Manifest
-    from pipeline.testing.languages.protocol import Selection
 
 
 def cache_of(cache: Cache | None, name: str) -> Cache | None:

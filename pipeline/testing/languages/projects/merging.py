@@ -10,12 +10,10 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pipeline.judge.evidence.observation import Layout, Observation, RunState
+from pipeline.judge.evidence.observation import Layout, Observation, RunState, TestRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from pipeline.judge.evidence.observation import TestRecord
 
 
 _WORST_FIRST: Final = (RunState.UNUSABLE, RunState.TIMED_OUT, RunState.CRASHED, RunState.COMPLETE)

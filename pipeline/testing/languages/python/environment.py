@@ -28,13 +28,11 @@ from pipeline.safe_names import Frozen
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.environments.devshell import answer_of
-from pipeline.testing.languages.protocol import EditableRoot, Environment, Missing
+from pipeline.testing.languages.protocol import EditableRoot, Environment, Lookup, Missing
 from pipeline.testing.languages.python.workspaces import is_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from pipeline.testing.languages.protocol import Lookup
 
 
 PLACES: Final = (".venv", "venv")

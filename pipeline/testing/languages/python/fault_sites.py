@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Query, QueryCursor
+from tree_sitter import Language, Node, Query, QueryCursor
 from tree_sitter_python import language
 
 from pipeline.testing.languages.sources.faults.mutant import Rank, quoted
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
-from pipeline.testing.languages.sources.faults.platforms import Conditions
+from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from tree_sitter import Node
-
-    from pipeline.testing.languages.sources.faults.platforms import Platform
 
 
 _SYSTEMS: Final = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}

@@ -21,11 +21,11 @@ from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.environments.installed import editable_mounts, editable_paths
-from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.languages.protocol import Cache, FoundInputs, Measurement, Selection, View
 from pipeline.testing.languages.python import bytecode
 from pipeline.testing.languages.python.bytecode import Place, lay_out
 from pipeline.testing.languages.python.environment import PYTEST
-from pipeline.testing.languages.python.records import Finished, Item, observe, read_session
+from pipeline.testing.languages.python.records import Finished, Item, Session, observe, read_session
 from pipeline.testing.languages.runners import durations
 from pipeline.testing.languages.runners.sessions import TAIL, shortened
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.judge.evidence.observation import Observation
-    from pipeline.testing.languages.protocol import Cache, FoundInputs, Measurement, View
-    from pipeline.testing.languages.python.records import Session
 
 
 _MAX_CRASHES: Final = 3

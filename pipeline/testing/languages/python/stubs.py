@@ -8,12 +8,11 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from pipeline.testing.languages.sources.stubs import Content, Definition, Rules
+from pipeline.testing.languages.sources.stubs import Content, Definition, Edit, Parts, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.testing.languages.sources.stubs import Edit, Parts
 
 _STUB: Final = "raise NotImplementedError"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from importlib import import_module
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.policy.listed_commands import ListedCommand
@@ -13,7 +13,6 @@ from pipeline.testing.languages.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from pathlib import Path
 
     from pipeline.judge.evidence.observation import Observation
     from pipeline.testing.languages.protocol import Members

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.process import Command, Completed, Mount
+from pipeline.judge.evidence.observation import CollectionError, Ended, Fault, Observation, RunState, TestRecord
+from pipeline.process import Answer, Command, Completed, Mount
 from pipeline.programs import locate
 from pipeline.testing.languages.runners.exec_guard import UNWATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.judge.evidence.observation import CollectionError, Fault, TestRecord
-    from pipeline.process import Answer
     from pipeline.testing.languages.protocol import Measurement
 
 

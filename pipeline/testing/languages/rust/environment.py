@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Final
 from pipeline.process import Mount
 from pipeline.programs import locate
 from pipeline.testing.languages.environments import devshell
-from pipeline.testing.languages.protocol import Environment, Missing
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.testing.languages.protocol import Lookup
 
 HINT: Final = "install Rust (https://rustup.rs, or the packages `cargo` and `rustc`) and a C linker (`cc`)"
 

@@ -12,19 +12,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Query, QueryCursor
+from tree_sitter import Language, Node, Query, QueryCursor
 from tree_sitter_rust import language
 
 from pipeline.testing.languages.sources.faults.mutant import Rank
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
-from pipeline.testing.languages.sources.faults.platforms import Conditions, every, opposite, some
+from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform, Truth, every, opposite, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from tree_sitter import Node
-
-    from pipeline.testing.languages.sources.faults.platforms import Platform, Truth
 
 
 _RUST: Final = Language(language())

@@ -19,7 +19,7 @@ import anyio
 from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.runners import sessions
-from pipeline.testing.languages.runners.sessions import Unusable, nothing, shortened, unfinished
+from pipeline.testing.languages.runners.sessions import Session, Unusable, nothing, shortened, unfinished
 from pipeline.testing.languages.rust import project as cargo_project
 from pipeline.testing.languages.rust import records
 from pipeline.testing.languages.rust.output import ADAPTER, ArtifactLine, Documented, excess, is_done
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation
     from pipeline.process import Completed
     from pipeline.testing.languages.protocol import Measurement
-    from pipeline.testing.languages.runners.sessions import Session
     from pipeline.testing.languages.rust.project import Doctest, Project, Test
 
 

@@ -23,12 +23,10 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import Field, TypeAdapter
 
 from pipeline.judge.evidence.observation import Fault, Frame, Missing, Raised
-from pipeline.testing.languages.runners.sessions import End, Line, OutOfTime, ProcessLine, Said, Start
+from pipeline.testing.languages.runners.sessions import End, Line, OutOfTime, ProcessLine, Said, Session, Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from pipeline.testing.languages.runners.sessions import Session
 
 
 class Target(Said):

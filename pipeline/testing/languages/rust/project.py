@@ -16,14 +16,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import CollectionError, Layout, RunState
-from pipeline.testing.languages.runners.sessions import COMPILING, Unusable
+from pipeline.testing.languages.runners.sessions import COMPILING, Session, Unusable
 from pipeline.testing.languages.rust import output
 from pipeline.testing.languages.rust.sources import Crate, TestFunction, is_in, read_crate, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipeline.testing.languages.runners.sessions import Session
     from pipeline.testing.languages.rust.output import Package, Target
     from pipeline.trees import Files
 

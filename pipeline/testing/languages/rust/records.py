@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import Ended, Fault, Frame, Observation, Raised, Reach, RunState, TestRecord
 from pipeline.testing.languages.runners.exec_guard import REPLACED
-from pipeline.testing.languages.runners.sessions import TAIL, relative, state_of, unwatched, with_last_outcome
+from pipeline.testing.languages.runners.sessions import TAIL, Session, relative, state_of, unwatched, with_last_outcome
 from pipeline.testing.languages.rust import output
 from pipeline.testing.languages.sources.syntax_trees import with_helpers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.testing.languages.runners.sessions import Session
     from pipeline.testing.languages.rust.project import Doctest, Project, Test
 
 _FAILED_CODE: Final = 101

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Parser
+from tree_sitter import Language, Node, Parser
 from tree_sitter_rust import language
 
 from pipeline.sandbox.limited import UnreadableError, limited
@@ -24,8 +24,6 @@ from pipeline.testing.languages.sources.syntax_trees import below, field_text, l
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from tree_sitter import Node
 
     from pipeline.trees import Files
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.testing.languages.rust.sources import is_for_tests, items, owner_of, parse, trait_of
-from pipeline.testing.languages.sources.stubs import WAS, Content, Definition, Rules
+from pipeline.testing.languages.sources.stubs import WAS, Content, Definition, Parts, Rules
 from pipeline.testing.languages.sources.syntax_trees import below, code_of, field_text, line_of, span_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.testing.languages.sources.stubs import Parts
 
 _DECLARES: Final = frozenset({"use_declaration", "extern_crate_declaration", "inner_attribute_item", "empty_statement"})
 _VALUES: Final = frozenset({"const_item", "static_item"})

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pipeline.testing.languages.rust.regions import Around, Region, SourceFault, line_of, read_rust
+from pipeline.testing.languages.rust.regions import Around, Region, RustFile, SourceFault, line_of, read_rust
 from pipeline.testing.languages.sources import Unspliced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.testing.languages.rust.regions import RustFile
     from pipeline.testing.languages.rust.sources import Inside
 
 

@@ -12,13 +12,12 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.judge.evidence.impact import own_name, telling_name
+from pipeline.judge.evidence.impact import Graph, own_name, telling_name
 from pipeline.testing.languages.table import GO, LANGUAGES, PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.judge.evidence.impact import Graph
 
 _WORD: Final = re.compile(r"\w+")
 _STATEMENT: Final = re.compile(r"\n(?=\w)")

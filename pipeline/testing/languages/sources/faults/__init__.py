@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from pipeline.testing.languages.sources.faults.mutant import Mutant, Rank, spread
-from pipeline.testing.languages.sources.faults.platforms import here
+from pipeline.testing.languages.sources.faults.platforms import Platform, here
 from pipeline.testing.languages.table import part_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pipeline.testing.languages.sources.faults.operators import Grammar
-    from pipeline.testing.languages.sources.faults.platforms import Platform
 
 __all__ = ["AT_MOST", "Mutant", "Rank", "mutants", "spread", "stopped"]
 

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Parser, Query, QueryCursor
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from pipeline.testing.languages.sources.faults.mutant import Mutant, Rank, apart, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
-    from tree_sitter import Language, Node
 
     from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform
 
