@@ -99,7 +99,7 @@ def test_a_small_run_comes_to_the_same_commits_however_often_it_is_killed(tmp_pa
 
 
 @pytest.mark.broad
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(4))
 def test_kills_at_random_instants_change_nothing(number: int, tmp_path: Path, undisturbed: Result) -> None:
     place = tmp_path / f"chain-{number}"
     place.mkdir()

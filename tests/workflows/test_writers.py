@@ -216,7 +216,7 @@ def test_a_scratch_copy_is_seen_by_nobody_until_its_patch_is_applied_all_or_noth
     assert changed.split() == ["ant.sum", "docs/a.md", "docs/b.md"]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.broad
 def test_check_08_killed_anywhere_comes_to_the_same_trees_and_asks_nothing_twice(seed: int, tmp_path: Path) -> None:
     """And acceptance check 7: delays, and which of two steps ends first, change nothing of what is written."""
