@@ -67,9 +67,18 @@ def test_24_and_25_by_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             here.git("config", "user.useConfigOnly", "true")
             here.git("config", "--unset", "user.email")
             assert ask(port, "/hooks/label", github(13)) == (503, "It cannot be taken now.\n")
-            assert "was not taken: git does not know who commits." in process.stderr.readline()
         finally:
             process.terminate()
+        lines = process.stderr.read().splitlines()
+    assert lines.pop().startswith("a delivery to label was not taken: git does not know who commits.")
+    refused = [line.partition(":")[0] for line in lines if "refused" in line]
+    assert refused == [
+        f"a delivery to {name} was refused ({code})" for name, code in (("label", 401), ("shop", 401), ("label", 413))
+    ]
+    assert [line.partition(" (")[0] for line in lines if "refused" not in line] == [
+        "label: GH-12 is ordered",
+        "shop: SHOP-7 is ordered",
+    ]
     assert len(here.orders()) == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -14,6 +15,7 @@ from starlette.routing import Route
 
 from pipeline.app.deliver import deliver
 from pipeline.app.webhooks import LARGEST, RefusedError
+from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.console.app import configuration
 from pipeline.outcomes import Reason
@@ -29,11 +31,23 @@ if TYPE_CHECKING:
 _SECONDS: Final = 10.0
 """So long a body may take."""
 _AT_ONCE: Final = 4
+_SAID_S: Final = 60.0
+"""So long a refusal is not said again."""
+_MOST_SAID: Final = 100
 
 
 def application(repository: Repository, environ: Mapping[str, str], say: Callable[[str], None]) -> ASGIApp:
-    """Return the server; *say* is told what is broken here, which no sender is told."""
-    few = CapacityLimiter(_AT_ONCE)
+    """Return the server; *say* is told what was ordered and refused, and what is broken, which no sender is told."""
+    few, told = CapacityLimiter(_AT_ONCE), dict[str, float]()
+
+    def tell_once(line: str) -> None:
+        """Say what a sender can repeat as often as they like, once for a while."""
+        now = anyio.current_time()
+        if now - told.get(line, -_SAID_S) >= _SAID_S:
+            if len(told) >= _MOST_SAID:
+                told.clear()
+            told[line] = now
+            say(visible(line))
 
     async def take(request: Request) -> Response:
         try:
@@ -47,11 +61,15 @@ def application(repository: Repository, environ: Mapping[str, str], say: Callabl
                 lambda: deliver(repository, environ, name, headers, body, remote=True), limiter=few
             )
         except RefusedError as error:
+            if error.status != HTTPStatus.NOT_FOUND:  # a stranger's name
+                tell_once(f"a delivery to {name} was refused ({error.status}): {error.message}")
             return PlainTextResponse(f"{error.message}\n", error.status)
         except (UserError, GitError) as error:
             told = error.told() if isinstance(error, GitError) else error
             say(f"a delivery to {name} was not taken: {told.message}")
             return PlainTextResponse("It cannot be taken now.\n", 503)
+        if found.order is not None and found.status == HTTPStatus.ACCEPTED:
+            say(visible(f"{name}: {found.issue} is {found.result} ({found.order})"))
         return JSONResponse(found.model_dump(mode="json", by_alias=True), found.status)
 
     return Starlette(routes=[Route("/hooks/{name}", take, methods=["POST"])])
@@ -74,7 +92,7 @@ def serve_hooks(repository: Repository, environ: Mapping[str, str], address: str
         repository: Seen from where it is started.
         environ: Its environment, with the secrets.
         address: Where to listen, HOST:PORT; port 0 means any.
-        say: Is told where it listens, and what is broken.
+        say: Is told where it listens, and what comes of deliveries.
 
     Raises:
         UserError: the address is none, or cannot be listened on.
