@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -531,13 +532,13 @@ def worker_of(
     """
     refuse_recursion(environ)
     work, log = RepositoryWork(repository, environ, jobs), log_of(repository, environ)
-    if log.is_there:
-        with log.locked():  # one that is damaged is made anew
-            pass
-    else:  # somebody may have ordered with other variables than a timer has
-        say(
-            f"no order was ever placed in {log.where}: who orders needs the worker's HOME, XDG_STATE_HOME and fleet.hub"
-        )
+    with suppress(NotNowError):  # it is said when the worker looks, and tried again
+        if log.is_there:
+            with log.locked():  # one that is damaged is made anew
+                pass
+        else:  # somebody may have ordered with other variables than a timer has
+            needs = "who orders needs the worker's HOME, XDG_STATE_HOME and fleet.hub"
+            say(f"no order was ever placed in {log.where}: {needs}")
     return Worker(log, work.shared, work, repository.worktree, environ, told, waits, say)
 
 

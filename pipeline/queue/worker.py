@@ -103,8 +103,7 @@ class Worker:
         self._signals = 0
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._looked = self._begins_at = -LOOKS_S
-        self._news = False
-        log.hears(self._take)
+        self._news = self._hears = False
         self.failed = 0
         """So many orders came to nothing."""
 
@@ -131,6 +130,9 @@ class Worker:
 
     def _turn(self) -> None:
         """Write what ended, and begin what can; after a time without orders, nothing before others are back, too."""
+        if not self._hears:
+            self._log.hears(self._take)
+            self._hears = True
         if self._away:
             self._log.read_on()
             self._keep()

@@ -134,6 +134,18 @@ def test_a_driver_that_begins_while_the_server_is_away_costs_no_order(tmp_path: 
 
 @pytest.mark.slow
 @needs_postgres
+def test_a_worker_that_begins_while_the_server_is_away_waits_for_it(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1, extra=f'[fleet]\nhub = "{tmp_path}/hub.git"\npostgres = "host={tmp_path} dbname=x"\n')
+    assert "does not answer" in queued.redfirst("work", "--once")["error"]["message"]
+    with spawn(queued.project, "work") as worker:
+        assert worker.stderr is not None
+        assert any("does not answer" in line and "it is tried again" in line for line in worker.stderr)
+        worker.terminate()
+        worker.communicate(timeout=60)
+
+
+@pytest.mark.slow
+@needs_postgres
 def test_a_repository_names_no_fleet(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)
     queued.project.write({"redfirst.toml": f'[fleet]\n{HUB}postgres = "{server().dsn()}"\n'})
