@@ -156,7 +156,7 @@ def test_the_folder_of_the_run_is_evidence_too_and_people_are_told_in_words(done
     done.git("update-ref", ref, oid)
     assert said.returncode == 0, said.stderr
     assert "evidence of task 1: .workflow/run-GAL-1" in said.stdout
-    assert "test_an_empty_name_is_refused: ASSERTION_MISMATCH; now passes" in said.stdout
+    assert "test_an_empty_name_is_refused: wrong result or exception; now passes" in said.stdout
 
 
 @pytest.mark.broad

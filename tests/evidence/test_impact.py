@@ -332,8 +332,11 @@ def test_what_a_test_says_of_the_subject_brings_it_to_the_front() -> None:
     texts = {"tests/test_a.py": "import shop\n", "tests/test_b.py": CARTS}
     found = impacted({"shop.py"}, graph, records, {}, Subject(frozenset({"apply_discount"}), texts))
     assert set(found[:2]) == {ids[42], ids[44]}
-    assert found[2:] == tuple(entry for entry in ids if entry not in found[:2])
+    assert found[2] == ids[43], "a part of the name stands in its own"
+    assert found[3:] == tuple(entry for entry in ids if entry not in found[:3])
     assert impacted({"shop.py"}, graph, records, {}) == tuple(ids)
+    beside = impacted({"shop.py", "tests/test_a.py"}, graph, records, {}, Subject(frozenset({"apply_discount"}), texts))
+    assert set(beside[:40]) == set(ids[:40]), "tests beside those that were written come first, whatever others say"
 
 
 def test_a_rare_name_says_more_than_a_common_one() -> None:

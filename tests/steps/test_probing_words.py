@@ -44,7 +44,7 @@ def test_good_news_are_told_too() -> None:
     )
     text = probes_md("7", probes)
     assert "2 runs of the task's tests agree" in text
-    assert "2 test(s) are RED over the code that the task began with" in text
+    assert "2 test(s) are RED over the code before" in text
     assert "4 noticed, 0 not noticed by any test that was run, 1 did not compile or could not be imported" in text
     assert in_short(probes) == "4 of 4 small faults noticed, 28 more are possible, 2 not tried, 1 did not compile (3 s)"
     assert in_short(ProbeEvidence()) == ""

@@ -12,6 +12,7 @@ from pipeline.app.run_list import find
 from pipeline.faces.cli.arguments import AsDocumentBesideProgress
 from pipeline.faces.cli.status_line import Beating
 from pipeline.faces.cli.text import print_result, say
+from pipeline.judge.evidence.red_classes import red_words
 from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.run.runs_of_repository import Roster
@@ -102,7 +103,8 @@ def _commit(commit: CommitCheck) -> list[str]:
     if commit.tests:
         lines.append(f"    {_measured(commit)}:")
     for test in commit.tests:
-        before = test.recorded if test.before_holds else f"{test.measured or 'no such test'}, not {test.recorded}"
+        before = red_words(test.recorded)
+        before = before if test.before_holds else f"{red_words(test.measured or 'no such test')}, not {before}"
         after = "passes" if test.after_holds else "does NOT pass"
         is_guard = test.recorded == "GUARD" and test.before_holds and test.after_holds
         lines.append(f"      {test.id}: {before}; {'passes before and now' if is_guard else f'now {after}'}")

@@ -26,6 +26,8 @@ _SAYS_NOTHING: Final = frozenset({"", "index", "init", "lib", "main", "mod", "sr
 """File names without meaning, for which the folder's name is taken."""
 
 
+_LONG_PART: Final = 4
+"""Of a name with underscores a part so long says something."""
 _WORD: Final = re.compile(r"[^\W\d]\w{2,}")
 
 
@@ -46,9 +48,10 @@ def impacted(
 ) -> tuple[str, ...]:
     """Return the ids of the tests that the change touches, as far as is known, the nearest first.
 
-    First by what a test says of the subject, then in this order: tests that stand in a changed file or entered one;
-    those that opened one or name it; those whose file mentions one, by the length of the way; those whose path has
-    its name. Among equals those come first whose file is called like a changed one, then in the order of *tests*.
+    Tests that stand in a changed file or entered one come first, as those beside the new tests. Among these, and among
+    the others, what a test says of the subject counts. Then this order holds: those that opened a changed file or name
+    it; those whose file mentions one, by the length of the way; those whose path has its name. Among equals those come
+    first whose file is called like a changed one, then in the order of *tests*.
 
     Args:
         changed: The paths that changed, or are to change.
@@ -64,7 +67,14 @@ def impacted(
     about = mentions(touched, subject) if subject is not None else {}
     like = {test.path: names is not None and names.search(test.path) is not None for test in touched}
     ranked = sorted(
-        (-about.get(test.function, 0.0), ranks[test], ranks[test] >= _MENTIONED and not like[test.path], place, test.id)
+        (
+            ranks[test] > _ENTERED,
+            -about.get(test.function, 0.0),
+            ranks[test],
+            ranks[test] >= _MENTIONED and not like[test.path],
+            place,
+            test.id,
+        )
         for place, test in enumerate(touched)
     )
     return tuple(entry for *_, entry in ranked)
@@ -83,7 +93,8 @@ def mentions(tests: Iterable[TestRecord], subject: Subject) -> dict[str, float]:
     for path, here in functions.items():
         said.update(_said(subject.texts.get(path, ""), here.values(), subject.names))
     users = Counter(name for names in said.values() for name in names)
-    titles = sorted({re.sub(r"[\W_]", "", name).casefold() for name in subject.names})
+    parts = {part for name in subject.names for part in name.split("_") if len(part) >= _LONG_PART}
+    titles = sorted({re.sub(r"[\W_]", "", name).casefold() for name in subject.names | parts} - _SAYS_NOTHING)
     found: dict[str, float] = {}
     for path, here in functions.items():
         for function in here:

@@ -34,6 +34,11 @@ class RedClass(StrEnum):
     NOT_RUN = "NOT_RUN"
 
 
+def red_words(cls: str) -> str:
+    """Return a class for people: what is called after an assertion is any wrong answer of code that was there."""
+    return "wrong result or exception" if cls == RedClass.ASSERTION_MISMATCH else cls
+
+
 MISSING_FILE: Final = "AbsentFile"  # what "was raised" for tests beside code that production does not have
 
 EXAMPLE: Final = "<doctest>"  # the function of a frame that is an example in documentation, whatever file it is in

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 from pydantic import BeforeValidator, TypeAdapter
 
 from pipeline.characters import hidden_places, visible
-from pipeline.judge.evidence.red_classes import RedClass
+from pipeline.judge.evidence.red_classes import red_words
 from pipeline.judge.evidence.written_ids import forms
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
@@ -146,27 +146,26 @@ def _alike(red: Mapping[str, RedEntry]) -> Iterator[str]:
     """Yield how tests failed, for who reviews: once what many say with other values, with their count and ids."""
     groups: dict[str, list[str]] = {}
     for entry, one in red.items():
-        groups.setdefault(f"{_class_of(one)}: {_VALUES.sub('_', one_line(one.message))[:_TELLING]}", []).append(entry)
+        groups.setdefault(f"{red_words(one.cls)}: {_VALUES.sub('_', one_line(one.message))[:_TELLING]}", []).append(
+            entry
+        )
     for entries in groups.values():
         if len(entries) < _ALIKE:
             yield from _failed({entry: red[entry] for entry in entries})
             continue
         first = red[entries[0]]
         named = ", ".join(folded(entries, {entry: red[entry].function for entry in entries}))
-        yield f"{len(entries)} tests fail alike: {named}: {_class_of(first)}, such as {one_line(first.message)}"
+        yield f"{len(entries)} tests fail alike: {named}: {red_words(first.cls)}, such as {one_line(first.message)}"
 
 
 def _failed(red: Mapping[str, RedEntry]) -> Iterator[str]:
     for function, entries in _by_function(red, {entry: one.function for entry, one in red.items()}):
-        faults = list(dict.fromkeys(f"{_class_of(red[entry])}: {one_line(red[entry].message)}" for entry in entries))
+        faults = list(
+            dict.fromkeys(f"{red_words(red[entry].cls)}: {one_line(red[entry].message)}" for entry in entries)
+        )
         more = len(faults) - _MOST_FAULTS
         said = "; ".join(faults[:_MOST_FAULTS]) + (f"; and {more} more" if more > 0 else "")
         yield f"{entries[0]}: {said}" if len(entries) == 1 else f"{function} ({len(entries)} cases): {said}"
-
-
-def _class_of(red: RedEntry) -> str:
-    """Return the class of RED; the one whose name promises an assertion is any wrong answer of code that was there."""
-    return "wrong result or exception" if red.cls is RedClass.ASSERTION_MISMATCH else red.cls
 
 
 def _green(green: GreenEvidence) -> Iterator[str]:

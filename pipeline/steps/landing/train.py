@@ -153,7 +153,7 @@ class Train:
         if waits:
             why = f"{result.issue} depends on {', '.join(waits)}, not Done on {self.branch}"
             return Landing(Found.WAITS, Then.WAIT, tip, why=(why,))
-        self.say(f"{result.run_id}: picked onto {self.branch} at {tip[:12]}")
+        self.say(f"{result.run_id}: put onto {self.branch} at {tip[:12]}")
         new = picked(self.repository, result, tip, who, key=self.repository.signing_key())
         if isinstance(new, Conflict):
             return Landing(Found.CONFLICT, Then.TELL, tip, why=new.why[:_MOST_TOLD])

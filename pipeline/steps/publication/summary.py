@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.judge.evidence.red_classes import red_words
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.matrix.engine.journal_kinds import DecisionMade
@@ -135,7 +136,7 @@ def ledger_lines(ledger: RedTests) -> list[str]:
     """Return what was RED and what passed before and after; the cases of one function are one line."""
     red: dict[tuple[str, str], list[str]] = {}
     for entry, found in sorted(ledger.red.items()):
-        red.setdefault((found.function, found.cls), []).append(entry)
+        red.setdefault((found.function, red_words(found.cls)), []).append(entry)
     guards: dict[str, list[str]] = {}
     for entry in sorted(ledger.guards):
         guards.setdefault(entry.partition("[")[0], []).append(entry)

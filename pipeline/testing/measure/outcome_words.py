@@ -156,7 +156,7 @@ def _reverted(found: RevertEvidence) -> str:
         return f"Not measured: tests and code of one file cannot be told apart.\n\n{bullets(found.unsure)}"
     lines = [f"`{entry}`: {why}" for entry, why in found.problems.items()]
     lines += [f"`{entry}`: came with the candidate, and passes on the old code too" for entry in found.passing]
-    held = f"{len(found.held)} test(s) are RED over the code that the task began with."
+    held = f"{len(found.held)} test(s) are RED over the code before."
     if found.measured:
         held = f"{held} The tests are as they were when RED was measured, over tree {found.measured[:12]}."
     return f"{held}\n\n{bullets(lines)}".strip()
@@ -165,7 +165,7 @@ def _reverted(found: RevertEvidence) -> str:
 def _reached(found: ReachEvidence) -> str:
     lines = [f"`{entry}` never enters a function of the changed files" for entry in found.elsewhere]
     changed = ", ".join(f"`{path}`" for path in found.changed)
-    head = f"{found.entering} of the RED test(s) enter a function of {changed}, or may."
+    head = f"{found.entering} of the RED test(s) enter a function of {changed}, as far as it was traced."
     note = "That is right for constants and declarations; else ask what such a test would notice."
     return "\n\n".join([head, bullets(lines), note]) if lines else head
 
