@@ -66,9 +66,8 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
     refs = _list_refs(repository, url, patterns, is_claim)
     claims: dict[str, HubClaim] = {}
     for ref, oid in refs.items():
-        claim = read_claim(repository, oid) if is_claim(ref) else None
-        if claim is not None:
-            claims[ref] = claim.model_copy(update={"checkpoint": refs.get(f"{CHECKPOINT_REFS}{claim.run}")})
+        if is_claim(ref) and (claim := read_claim(repository, oid)) is not None:
+            claims[ref] = HubClaim(**dict(claim), checkpoint=refs.get(f"{CHECKPOINT_REFS}{claim.run}"))
 
     def below(folder: str, found: Mapping[str, HubClaim]) -> dict[str, HubClaim]:
         return {ref.removeprefix(folder): one for ref, one in found.items() if ref.startswith(folder)}
@@ -77,10 +76,10 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
     return HubView(below(held, claims), below(ORDER_REFS, claims), heads)
 
 
-def read_claim(repository: Repository, oid: str) -> HubClaim | None:
+def read_claim(repository: Repository, oid: str) -> Claim | None:
     """Return what a claim says that is here; None where no run has written it."""
     try:
-        return HubClaim.model_validate_json(repository.blob(oid, CLAIM_BYTES) or b"")
+        return Claim.model_validate_json(repository.blob(oid, CLAIM_BYTES) or b"")
     except ValueError:
         return None
 

@@ -244,9 +244,10 @@ class _Taking:
         for why, holds in checks.items():
             if holds:
                 return why
+        if found := obstacle(self.log, self._issue or "", self.config.triggers):
+            return found
         most, _, unit = trigger.rate.partition("/")
-        too_many = self.kept.orders_since(self.name, self.now - _SPANS[unit]) >= int(most)
-        return obstacle(self.log, self._issue or "", self.config.triggers) or ("rate" if too_many else "")
+        return "rate" if self.kept.orders_since(self.name, self.now - _SPANS[unit]) >= int(most) else ""
 
     def _begin(self) -> str | None:
         """Return the branch that the run begins on: a new one with the issue, or the base that has it.
