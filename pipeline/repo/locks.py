@@ -1,8 +1,8 @@
 """Waits for git's lock files, and removes those that a killed git process of ours left.
 
 git writes no owner into a lock. One is taken for ours by its name (only this program has refs below `refs/redfirst/`)
-or because it is younger than what we did there last; it is taken for dead when no git is at work in the repository at
-all. A lock that is not both is never touched: git's own advice then holds, and is given.
+or because it is younger than what we did there last; it is taken for dead when no git runs any more that may have made
+it. A lock that is not both is never touched: git's own advice then holds, and is given.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
 LOCK_LIMIT_S: Final = 3.0
 WITHOUT_GIT_S: Final = 0.5
@@ -39,12 +39,14 @@ def await_lock(lock: Path) -> bool:
     return True
 
 
-def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Collection[bytes] | None = None) -> bool:
+def free(
+    lock: Path, where: Collection[Path], *, since: float = _OLDEST, contents: Collection[bytes] | None = None
+) -> bool:
     """Wait for *lock*, remove it if a dead git of ours left it, and return whether it is gone.
 
     Args:
         lock: The lock file.
-        common_dir: The repository that it belongs to.
+        where: A git that makes such a lock stands in one of these folders.
         since: When we began what may have left it, in seconds since the epoch.
         contents: What ours can have in it, where that says something.
     """
@@ -53,7 +55,7 @@ def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Coll
         ours = before.st_mtime >= since and (contents is None or lock.read_bytes() in contents)
         if not ours:
             return await_lock(lock)
-        if not _is_abandoned(lock, common_dir) or lock.lstat().st_ino != before.st_ino:
+        if not _is_abandoned(lock, where) or _identity(lock.lstat()) != _identity(before):
             return not lock.exists()
         lock.unlink()
     except FileNotFoundError:
@@ -61,37 +63,42 @@ def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Coll
     return True
 
 
-def _is_abandoned(lock: Path, common_dir: Path) -> bool:
-    """Return whether the lock exists for `WITHOUT_GIT_S` with no git running, within `LOCK_LIMIT_S`."""
-    began = last_seen = time.monotonic()
-    while lock.exists() and time.monotonic() - began < LOCK_LIMIT_S:
-        if git_at_work(common_dir):
-            last_seen = time.monotonic()
-        elif time.monotonic() - last_seen > WITHOUT_GIT_S:
+def _is_abandoned(lock: Path, where: Collection[Path]) -> bool:
+    """Return whether the lock stays as it is for `WITHOUT_GIT_S`, with none of the gits that may have made it.
+
+    Who made it runs when it is first seen: a git that begins later counts for nothing, however many do.
+    """
+    deadline = time.monotonic() + LOCK_LIMIT_S
+    tops = tuple(folder.resolve() for folder in where)
+    seen, makers, since = None, set[int](), 0.0
+    while time.monotonic() < deadline:
+        now, here = _identity(lock.lstat()), _gits_in(tops)
+        makers = makers & here if now == seen else here
+        if makers or now != seen:
+            seen, since = now, time.monotonic()
+        elif time.monotonic() - since > WITHOUT_GIT_S:
             return True
         time.sleep(_PAUSE_S)
     return False
 
 
-def git_at_work(common_dir: Path) -> bool:
-    """Return whether a git process may be running in a worktree of the repository or in its git folder.
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    """Return what is another for another lock, and for one that is written to: numbers of files are used again."""
+    return status.st_ino, status.st_ctime_ns
 
-    A process that does not say where it stands counts, and so does a system that does not say what runs.
-    """
+
+def _gits_in(tops: tuple[Path, ...]) -> set[int]:
+    """Return the gits that may be running in one of the folders: one that does not say where it stands, too."""
     from pipeline.pids import pids  # noqa: PLC0415  (hardly ever needed)
 
-    if not Path("/proc/self/cwd").exists():
-        return True
-    tops = tuple(_tops(common_dir))
-    return any(_stands_in(pid, tops) for pid in pids() if _is_git(pid))
+    return {pid for pid in pids() if _is_git(pid) and _stands_in(pid, tops)}
 
 
-def _tops(common_dir: Path) -> Iterator[Path]:
-    yield common_dir.resolve()
-    if common_dir.name == ".git":
-        yield common_dir.parent.resolve()
-    for link in common_dir.glob("worktrees/*/gitdir"):
-        yield (link.parent / os.fsdecode(link.read_bytes()).strip()).resolve().parent
+def everywhere(common_dir: Path) -> tuple[Path, ...]:
+    """Return the folders where a git of the repository may stand: its git folder and its worktrees."""
+    files = common_dir.glob("worktrees/*/gitdir")
+    links = [(file.parent / os.fsdecode(file.read_bytes()).strip()).resolve().parent for file in files]
+    return common_dir, *([common_dir.parent] if common_dir.name == ".git" else []), *links
 
 
 def _is_git(pid: int) -> bool:

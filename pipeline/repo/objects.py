@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from pipeline.repo.locks import free
+from pipeline.repo.locks import everywhere, free
 from pipeline.repo.process import PUBLISHING, refuse_disk
 from pipeline.repo.reading import ReadDoor
 from pipeline.repo.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
@@ -226,4 +226,4 @@ class ObjectDoor(ReadDoor):
     def _free(self, ref: str) -> None:
         lock = self.common_dir / f"{ref}.lock"
         if ref.startswith(OWN_REFS) and lock.exists():
-            free(lock, self.common_dir)
+            free(lock, everywhere(self.common_dir))

@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from pipeline.repo.locks import free
+from pipeline.repo.locks import everywhere, free
 from pipeline.repo.objects import ObjectDoor
 from pipeline.repo.process import PUBLISHING, refuse_disk
 from pipeline.repo.values import GITLINK
@@ -41,12 +41,13 @@ class PublishDoor(ObjectDoor):
             since: When we began to publish, in seconds since the epoch: a younger lock of a git that is dead was ours.
         """
         lock = self.git_dir / "index.lock"
-        return None if free(lock, self.common_dir, since=since) else lock
+        return None if free(lock, (self.worktree, self.git_dir), since=since) else lock
 
     def free_branch(self, ref: str, new: str, since: float) -> None:
         """Remove the locks that a killed git of ours left when it moved the branch *ref* to *new*, begun at *since*."""
-        free(self.common_dir / f"{ref}.lock", self.common_dir, since=since, contents=(b"", f"{new}\n".encode()))
-        free(self.git_dir / "HEAD.lock", self.common_dir, since=since, contents=(b"",))
+        where = everywhere(self.common_dir)
+        free(self.common_dir / f"{ref}.lock", where, since=since, contents=(b"", f"{new}\n".encode()))
+        free(self.git_dir / "HEAD.lock", where, since=since, contents=(b"",))
 
     def refresh_index(self) -> None:
         """Refresh the stat data of the user's index, so that touched files do not count as edited."""

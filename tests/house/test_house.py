@@ -33,7 +33,7 @@ CEILINGS: Final = {
     "pipeline/sandbox": 3774,
     "pipeline/run": 3300,
     "pipeline/config": 1788,
-    "pipeline/repo": 1460,
+    "pipeline/repo": 1464,
     "pipeline": 1285,
     "todo": 1153,
     "pipeline/queue": 1495,

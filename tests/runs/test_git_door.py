@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -525,9 +526,11 @@ def git_in_its_editor(repository: Repository, tmp_path: Path) -> Generator[None]
     ) as commit:
         assert up.read_text() == "up\n"
         assert (repository.git_dir / "index.lock").exists()
-        yield
-        end.write_text("")
-        assert commit.wait() == 1
+        try:
+            yield
+        finally:
+            end.write_text("")
+            assert commit.wait() == 1
 
 
 def test_a_lock_of_ours_that_a_killed_git_left_is_removed(repository: Repository) -> None:
@@ -581,6 +584,45 @@ def test_a_lock_is_never_taken_from_a_git_that_runs(repository: Repository, tmp_
         assert lock.exists()
         assert other.exists()
     assert repository.index_lock(began) is None
+
+
+def test_a_git_that_is_at_work_in_another_worktree_keeps_no_index_locked(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.add_worktree(tmp_path / "linked", "other", "main")
+    linked = Repository.find(tmp_path / "linked")
+    began = now()
+    with git_in_its_editor(repository, tmp_path):
+        (linked.git_dir / "index.lock").write_bytes(b"")
+        assert linked.index_lock(began) is None
+        assert (repository.git_dir / "index.lock").exists()
+
+
+def test_gits_that_began_after_a_lock_was_left_did_not_make_it(repository: Repository) -> None:
+    head = repository.resolve("HEAD") or ""
+    lock = repository.git_dir / f"{OURS}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_bytes(b"")
+    over = threading.Event()
+
+    def busy() -> None:
+        waits: list[subprocess.Popen[bytes]] = []
+        while not over.is_set():  # one begins before another ends
+            argv = ["git", "-c", "alias.wait=!read line", "wait"]
+            waits.append(subprocess.Popen(argv, cwd=repository.worktree, stdin=subprocess.PIPE))
+            if len(waits) > 2:
+                waits.pop(0).communicate(b"\n")
+        for each in waits:
+            each.communicate(b"\n")
+
+    with ThreadPoolExecutor() as pool:
+        ran = pool.submit(busy)
+        try:
+            assert repository.set_ref(OURS, head)
+        finally:
+            over.set()
+        ran.result()
+    assert not lock.exists()
 
 
 @pytest.mark.broad
