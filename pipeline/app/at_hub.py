@@ -15,7 +15,7 @@ from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, RefMove, Repository, UnreachableError
 from pipeline.run.hub import CHECKPOINT_REFS, KEPT_REFS, ORDER_REFS
 from pipeline.run.runs_of_repository import RUNNING, Roster
-from pipeline.run.store import CLAIM_BYTES, Claim, claim_ref, key_of_run
+from pipeline.run.store import Claim, claim_ref, key_of_run, read_claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -74,14 +74,6 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
 
     heads = {ref.removeprefix(HEADS): oid for ref, oid in refs.items() if ref.startswith(HEADS)}
     return HubView(below(held, claims), below(ORDER_REFS, claims), heads)
-
-
-def read_claim(repository: Repository, oid: str) -> Claim | None:
-    """Return what a claim says that is here; None where no run has written it."""
-    try:
-        return Claim.model_validate_json(repository.blob(oid, CLAIM_BYTES) or b"")
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True)

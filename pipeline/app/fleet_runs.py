@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
-from pipeline.app.at_hub import read_claim, refs_of_hub, view_hub
+from pipeline.app.at_hub import refs_of_hub, view_hub
 from pipeline.app.run_config import read_config
 from pipeline.app.run_list import line_at
 from pipeline.app.worktrees import free_places, make_worktree
@@ -35,13 +35,14 @@ from pipeline.run.run_ref import keep
 from pipeline.run.store import (
     GONE_ON,
     WORKFLOW,
-    claim_holder,
+    claim_on,
     claim_ref,
     is_key,
     keep_key,
     key_of_worktree,
     order_of,
     owner_of,
+    read_claim,
     take_claim,
     workflow_folder,
 )
@@ -257,18 +258,18 @@ def _refuse_other_run(repository: Repository, kept: _Kept, order: str | None) ->
     One that was begun for the same order, and whose driver died before the hub heard of it, has to let go instead.
     """
     issue = kept.info.issue
-    holder = None if issue is None else claim_holder(repository, issue)
-    if issue is not None and holder not in {None, kept.key}:
-        key, _, name = str(holder).partition("/")
+    claim = None if issue is None else claim_on(repository, issue)
+    if issue is not None and claim is not None and claim.run != kept.key:
+        key, _, name = claim.run.partition("/")
         for one in repository.worktrees() if order is not None else ():
             mine = one.is_there and key_of_worktree(one.path) == key and order_of(repository.at(one)) == order
             if mine and not FileLease.is_held(one.path / WORKFLOW / name):
                 repository.delete_ref(claim_ref(issue))
                 return
         raise UserError(
-            f"{holder} of this machine has {issue}. Give that up first, or leave {kept.info.run_id} where it is.",
+            f"{claim.run} of this machine has {issue}. Give that up first, or leave {kept.info.run_id} where it is.",
             Reason.CLAIMED_ELSEWHERE,
-            actions=(f"redfirst show {holder}", f"redfirst abandon {holder}"),
+            actions=(f"redfirst show {claim.run}", f"redfirst abandon {claim.run}"),
         )
 
 

@@ -28,7 +28,7 @@ from pipeline.progress import duration
 from pipeline.repo import NO_OBJECT, Entry, RefMove, Repository, Signature, TreeChange, UnreachableError
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import HERE_ALONE, trees_of
-from pipeline.run.store import CLAIM_BYTES, GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of
+from pipeline.run.store import GONE_ON, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of, read_claim
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Hub:
         """Return whether the claim here on the run's issue is the run's."""
         ref = claim_ref(run.info.issue or "")
         here = self.repository.refs(ref).get(ref)
-        return here is not None and is_claim_of(self.repository, ref, here, run.info.run_id)
+        return here is not None and is_claim_of(self.repository, here, run.info.run_id)
 
     def _claim(self, run: AnyRun) -> str:
         state = "queued" if run.queued else _STATES.get(run.state.outcome, "parked")
@@ -177,10 +177,8 @@ class Hub:
         return self.repository.write_blob(json.dumps(said, sort_keys=True).encode())
 
     def _holder(self, ref: str, claim: str) -> str:
-        try:
-            return Claim.model_validate_json(self.repository.blob(claim, CLAIM_BYTES) or b"").run
-        except ValueError:
-            return f"{ref}, which no run has written,"
+        found = read_claim(self.repository, claim)
+        return f"{ref}, which no run has written," if found is None else found.run
 
     # --- what the hub has ----------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from pipeline.outcomes import Reason
 from pipeline.run.preflight import listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster, claimant
-from pipeline.run.store import WORKFLOW, claim_holder, claim_holders, claim_on, runs_folder, worktree_key
+from pipeline.run.store import WORKFLOW, claim_holders, claim_on, runs_folder, worktree_key
 from pipeline.run.tracker import as_user_errors, in_tree, in_worktree, shown_files, shown_paths
 from pipeline.safe_names import is_branch_name
 from todo import Status
@@ -227,7 +227,7 @@ def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None
             tracker.comment(issue, _ANY_DAY, "closed")
     if obstacle is None or (ours is not None and obstacle.kind.value == Reason.ISSUE_NOT_TODO.value):
         return
-    if obstacle.kind.value == Reason.ISSUE_NOT_TODO.value and claim_holder(repository, issue) is not None:
+    if obstacle.kind.value == Reason.ISSUE_NOT_TODO.value and claim_on(repository, issue) is not None:
         return  # In Progress because another run holds it: that is the clearer word
     raise UserError(
         obstacle.message,

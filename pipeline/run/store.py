@@ -246,9 +246,8 @@ def take_claim(repository: Repository, issue: str, run_id: str) -> str | None:
     for _ in range(_CLAIM_TRIES):  # the holder may give it back between our two questions
         if repository.set_ref(claim_ref(issue), blob, NO_OBJECT):
             return None
-        holder = claim_holder(repository, issue)
-        if holder is not None:
-            return None if holder == ours else holder
+        if (claim := claim_on(repository, issue)) is not None:
+            return None if claim.run == ours else claim.run
     raise UserError(
         f"The claim on {issue} cannot be written: git update-ref {claim_ref(issue)} fails. Is the disk full or "
         "read-only, or has a killed git left a .lock file there?",
@@ -308,17 +307,25 @@ def claims(repository: Repository) -> dict[str, Claim | UserError]:
     }
 
 
-def _claim(repository: Repository, ref: str, oid: str) -> Claim | UserError:
+def read_claim(repository: Repository, oid: str) -> Claim | None:
+    """Return what a claim says that is here; None where no run has written it."""
     try:
-        return _where_it_is(repository, Claim.model_validate_json(repository.blob(oid, CLAIM_BYTES) or b""))
+        return Claim.model_validate_json(repository.blob(oid, CLAIM_BYTES) or b"")
     except ValueError:
-        return UserError(
-            f"{ref} is no claim that a run has written, so nobody can tell who has {ref.removeprefix(CLAIM_REFS)}. "
-            f"Look at it: git cat-file -p {ref}. Then remove it: git update-ref -d {ref}",
-            Reason.USAGE,
-            path=ref,
-            actions=(f"git cat-file -p {ref}", f"git update-ref -d {ref}"),
-        )
+        return None
+
+
+def _claim(repository: Repository, ref: str, oid: str) -> Claim | UserError:
+    claim = read_claim(repository, oid)
+    if claim is not None:
+        return _where_it_is(repository, claim)
+    return UserError(
+        f"{ref} is no claim that a run has written, so nobody can tell who has {ref.removeprefix(CLAIM_REFS)}. "
+        f"Look at it: git cat-file -p {ref}. Then remove it: git update-ref -d {ref}",
+        Reason.USAGE,
+        path=ref,
+        actions=(f"git cat-file -p {ref}", f"git update-ref -d {ref}"),
+    )
 
 
 def _where_it_is(repository: Repository, claim: Claim) -> Claim:
@@ -345,16 +352,6 @@ def claim_holders(repository: Repository) -> dict[str, str]:
     return found
 
 
-def claim_holder(repository: Repository, issue: str) -> str | None:
-    """Return `<worktree>/<run>` of the run that holds the claim, or None.
-
-    Raises:
-        UserError: the claim cannot be read.
-    """
-    claim = claim_on(repository, issue)
-    return claim.run if claim is not None else None
-
-
 def claim_on(repository: Repository, issue: str) -> Claim | None:
     """Return the claim on *issue*, or None.
 
@@ -369,13 +366,13 @@ def claim_on(repository: Repository, issue: str) -> Claim | None:
     return claim
 
 
-def is_claim_of(repository: Repository, ref: str, oid: str, run_id: str) -> bool:
-    """Return whether the claim *ref*, which points at *oid*, says that *run_id* of this worktree holds it.
+def is_claim_of(repository: Repository, oid: str, run_id: str) -> bool:
+    """Return whether the claim *oid* says that *run_id* of this worktree holds it.
 
     One that nobody can read is not ours.
     """
-    claim = _claim(repository, ref, oid)
-    return isinstance(claim, Claim) and claim.run == f"{worktree_key(repository)}/{run_id}"
+    claim = read_claim(repository, oid)
+    return claim is not None and claim.run == f"{worktree_key(repository)}/{run_id}"
 
 
 def release_claim(repository: Repository, issue: str, run_id: str) -> None:
@@ -391,8 +388,8 @@ def give_back(repository: Repository, issue: str, holder: str) -> None:
     """
     ref = claim_ref(issue)
     oid = repository.refs(ref).get(ref)
-    claim = _claim(repository, ref, oid) if oid is not None else None
-    if oid is None or not isinstance(claim, Claim) or claim.run != holder:
+    claim = read_claim(repository, oid) if oid is not None else None
+    if oid is None or claim is None or claim.run != holder:
         return
     if not repository.delete_ref_at(ref, oid) and repository.refs(ref).get(ref) == oid:
         raise UserError(

@@ -272,7 +272,7 @@ def _own_refs(repository: Repository, run_id: str | None) -> tuple[tuple[str, ..
     claim = claim_ref(issue_of(run_id) or run_id)
     own = (run_ref(repository, run_id), publish_ref(repository, run_id))
     refs = repository.refs(*own, claim, _REPLACE_REFS)
-    if claim in refs and is_claim_of(repository, claim, refs[claim], run_id):
+    if claim in refs and is_claim_of(repository, refs[claim], run_id):
         return (*own, claim), refs
     return own, {name: oid for name, oid in refs.items() if name != claim}
 

@@ -195,7 +195,7 @@ def test_a_run_of_another_machine_is_not_begun_again_and_an_answer_elsewhere_cou
     assert told["run"] in refused["note"]
     assert three.project.git("for-each-ref", "refs/redfirst/claims") == ""
     assert checkpoints_left(three, "--older-than", "0s", "--apply") == [], "a run that was refused is kept nowhere"
-    monkeypatch.setattr("pipeline.faces.console.elsewhere._PAUSE_S", 0.1)
+    monkeypatch.setattr("pipeline.faces.console.pages._PAUSE_S", 0.1)
     for name, value in two.project.environment().items():
         monkeypatch.setenv(name, value)
     with opened(two.main) as browser:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16131,
-    "pipeline/app": 11265,
+    "pipeline/app": 11261,
     "pipeline/steps": 7174,
-    "pipeline/faces": 7211,
+    "pipeline/faces": 7205,
     "pipeline/agents": 6675,
     "pipeline/judge": 5402,
     "pipeline/matrix": 4585,
     "pipeline/sandbox": 3774,
-    "pipeline/run": 3300,
+    "pipeline/run": 3299,
     "pipeline/config": 1788,
     "pipeline/repo": 1464,
     "pipeline": 1285,
@@ -39,8 +39,8 @@ CEILINGS: Final = {
     "pipeline/queue": 1495,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 72_698
-MODULES: Final = 551
+IN_ALL: Final = 72_691
+MODULES: Final = 550
 IMPORTS: Final = 11.35
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 673

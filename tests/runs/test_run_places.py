@@ -18,7 +18,7 @@ from pipeline.run.lease import FileLease
 from pipeline.run.run_ref import keep
 from pipeline.run.runs_of_repository import find_run, next_name
 from pipeline.run.store import (
-    claim_holder,
+    claim_on,
     claim_ref,
     publish_ref,
     release_claim,
@@ -41,6 +41,11 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # pyright:
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     return make_repository(tmp_path / "project")
+
+
+def holder_of(repository: Repository, issue: str) -> str | None:
+    claim = claim_on(repository, issue)
+    return None if claim is None else claim.run
 
 
 def python(code: str, *argv: str | Path) -> subprocess.Popen[str]:
@@ -144,9 +149,9 @@ def test_a_claim_is_seen_from_every_worktree_and_given_back_by_its_holder_only(
     assert take_claim(linked, "GAL-39", "run-GAL-39") == holder
     assert take_claim(repository, "GAL-39", "run-GAL-39@2") == holder
     release_claim(linked, "GAL-39", "run-GAL-39")
-    assert claim_holder(linked, "GAL-39") == holder
+    assert holder_of(linked, "GAL-39") == holder
     release_claim(repository, "GAL-39", "run-GAL-39")
-    assert claim_holder(repository, "GAL-39") is None
+    assert holder_of(repository, "GAL-39") is None
     assert take_claim(linked, "GAL-39", "run-GAL-39") is None
 
 
@@ -167,7 +172,7 @@ def test_a_claim_that_cannot_be_given_back_is_told(repository: Repository) -> No
         release_claim(repository, "GAL-39", "run-GAL-39")
     lock.unlink()
     release_claim(repository, "GAL-39", "run-GAL-39")
-    assert claim_holder(repository, "GAL-39") is None
+    assert holder_of(repository, "GAL-39") is None
 
 
 def test_the_ref_of_a_run_moves_from_where_it_is_and_what_does_not_move_is_told(repository: Repository) -> None:
@@ -206,7 +211,7 @@ def test_of_processes_that_claim_at_once_exactly_one_wins(repository: Repository
         assert racer.stdout is not None
         racer.stdout.close()
     assert answers.count("None") == 1
-    assert set(answers) - {"None"} == {claim_holder(repository, "GAL-39")}
+    assert set(answers) - {"None"} == {holder_of(repository, "GAL-39")}
 
 
 # --- leases ----------------------------------------------------------------------------------------------------------

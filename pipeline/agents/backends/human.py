@@ -232,8 +232,8 @@ def _tests(desk: Desk) -> str:
     if not desk.tests.exists():
         return ""
     return (
-        "`run-tests` beside this file runs the tests over your copy as the run will. Give it ids or files; without\n"
-        "any it runs all.\n"
+        "`run-tests` beside this file runs the tests over your copy as the run will, but as you, not in a box. Give\n"
+        "it ids or files; without any it runs all.\n"
     )
 
 

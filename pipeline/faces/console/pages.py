@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+import anyio
+from anyio import to_thread
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
+from pipeline.app.at_hub import Elsewhere, runs_elsewhere
 from pipeline.app.documents import DispatchLine, title_of
 from pipeline.app.explanation import ExplainDocument, Mistake, explain_run, mistakes_of
 from pipeline.app.issue_records import IssueDocument, IssueListDocument, claims_of, detail_of, record_of
@@ -23,13 +27,13 @@ from pipeline.app.run_status import LogDocument, ShowDocument, log_document, sho
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
-from pipeline.faces.console.elsewhere import OtherMachines
 from pipeline.faces.console.frame import Frame, wants_json
 from pipeline.faces.console.patches import files_of, tests_of
 from pipeline.faces.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.matrix.routing.matrix import MATRIX, steps_of
 from pipeline.matrix.routing.plain_words import routed_words
 from pipeline.outcomes import COMPLETED, FINAL, Reason
+from pipeline.queue.orders import fleet_for
 from pipeline.run.gates import WAYS_BACK, gate_of
 from pipeline.run.recipe_run import load_run
 from pipeline.run.records import TooLargeError, read_record
@@ -46,6 +50,49 @@ if TYPE_CHECKING:
 
     from pipeline.repo import Repository
     from pipeline.vocabulary import Signal
+
+
+_PAUSE_S: Final = 10.0
+_PATIENCE_S: Final = 2.0
+"""How long a page waits for the first answer of a hub, which may take its time."""
+
+
+class OtherMachines:
+    """The runs of other machines, as they were at the last look; nobody looks where nobody asks.
+
+    Args:
+        repository: Seen from where the console was started.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._asked, self._answered = anyio.Event(), anyio.Event()
+        self._runs: tuple[Elsewhere, ...] = ()
+        self._says = ""
+
+    async def runs(self) -> tuple[tuple[Elsewhere, ...], str]:
+        """Return the runs, and why they may be old; nothing where there is no hub."""
+        self._asked.set()
+        with anyio.move_on_after(_PATIENCE_S):
+            await self._answered.wait()
+        return self._runs, self._says
+
+    async def look(self) -> None:
+        """Look at the hub as long as somebody asks."""
+        while True:
+            await self._asked.wait()
+            self._asked = anyio.Event()
+            await to_thread.run_sync(self._read, abandon_on_cancel=True)
+            self._answered.set()
+            await anyio.sleep(_PAUSE_S)
+
+    def _read(self) -> None:
+        try:
+            url = fleet_for(self._repository, os.environ).hub
+            self._runs = tuple(runs_elsewhere(self._repository, url)) if url is not None else ()
+            self._says = ""
+        except UserError as error:
+            self._says = error.message
 
 
 @dataclass(frozen=True)

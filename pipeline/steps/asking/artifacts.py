@@ -138,8 +138,8 @@ def _red(evidence: TaskEvidence) -> str:
 
 
 def _shown(criterion: ShownCriterion) -> str:
-    tests = ", ".join(criterion.tests)
-    return f"{criterion.id}: {tests or 'no test: ' + one_line(criterion.reason)}"
+    tests, reason = ", ".join(criterion.tests), one_line(criterion.reason)
+    return f"{criterion.id}: {tests or 'no test: ' + reason}{f' ({reason})' if tests and reason else ''}"
 
 
 def _alike(red: Mapping[str, RedEntry]) -> Iterator[str]:
