@@ -16,10 +16,10 @@ from pydantic import Field
 
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.config.sources import tracker_folder
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import RoleSpec, Writes
 from pipeline.outcomes import Reason
-from pipeline.safe_names import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

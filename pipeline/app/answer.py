@@ -23,6 +23,7 @@ from pipeline.app.ports import context_of, place_of_run
 from pipeline.app.run_config import refuse_recursion
 from pipeline.config.model import Config
 from pipeline.config.tables import Gates
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.judge.reports.edited import plan_form, task_form
 from pipeline.judge.reports.fields import path_problem
@@ -45,7 +46,6 @@ from pipeline.run.run import Run
 from pipeline.run.run_ref import drop_publication, keep
 from pipeline.run.runs_of_repository import Claimant, Roster, claimant, is_named, orphans
 from pipeline.run.store import give_back, gone_on
-from pipeline.safe_names import Frozen
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.boxes.orphans import end_lost
 from pipeline.steps import failure, table

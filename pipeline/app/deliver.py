@@ -19,6 +19,7 @@ from pipeline.app.triggers import named_trigger, obstacle
 from pipeline.app.webhooks import LARGEST, Incoming, RefusedError, read
 from pipeline.config.commits import styled
 from pipeline.config.triggers import EVERYBODY, Source, TriggerTable
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
@@ -28,7 +29,6 @@ from pipeline.queue.orders import OrderLog, Wanted, fleet_for, log_of
 from pipeline.repo import NO_OBJECT, Repository, Signature, SigningError
 from pipeline.run.preconditions import base_branch
 from pipeline.run.tracker import as_user_errors, in_tree, tree_with
-from pipeline.safe_names import Frozen
 from todo import ErrorKind, NewIssue, TrackerError
 
 if TYPE_CHECKING:

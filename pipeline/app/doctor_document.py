@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipeline.safe_names import Frozen
+from pipeline.data_types import Frozen
 
 
 class LoginLine(Frozen):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from pipeline.characters import visible
+from pipeline.data_types import Frozen
 from pipeline.judge.reports.fields import Severity
 from pipeline.judge.reports.findings import Finding, Stage
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.run.info import DispatchRecord, DispatchResult, Usage, ViolationRecord
 from pipeline.run.records import MIB, read_record
 from pipeline.run.store import issue_of
-from pipeline.safe_names import Frozen
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.testing.measure.task_evidence import TaskEvidence, name_of
 from pipeline.vocabulary import Role, Signal, Step

@@ -20,6 +20,7 @@ from pipeline.app.run_config import read_config
 from pipeline.app.run_list import line_at
 from pipeline.app.worktrees import free_places, make_worktree
 from pipeline.config.layers import Flags
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import COMPLETED, Reason
@@ -46,7 +47,6 @@ from pipeline.run.store import (
     take_claim,
     workflow_folder,
 )
-from pipeline.safe_names import Frozen
 from pipeline.steps.landing.table import Found
 from pipeline.steps.landing.train import move
 

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from pipeline.app.at_hub import old_checkpoints
 from pipeline.config.user_folders import state_folder
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import COMPLETED, Reason
@@ -47,7 +48,6 @@ from pipeline.run.store import (
     run_ref,
     state_of_run,
 )
-from pipeline.safe_names import Frozen
 from pipeline.sandbox.views.manifest import scan
 from pipeline.scratch import scratch_folder
 from pipeline.trees import read_regular, remove_tree

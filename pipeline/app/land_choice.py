@@ -10,6 +10,7 @@ from pydantic import Field
 
 from pipeline.app.next_lines import unfinished_on
 from pipeline.app.run_list import lines_of
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.run import tracker
@@ -18,7 +19,6 @@ from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster, RunPlace
 from pipeline.run.store import is_on, is_remote, push_of
 from pipeline.run.summary_facts import commits_of
-from pipeline.safe_names import Frozen
 from pipeline.steps.landing.table import Found, Then
 from pipeline.steps.landing.train import Result
 from todo import Status

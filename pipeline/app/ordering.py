@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from pipeline.config.layers import Flags
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import RunWords
@@ -18,7 +19,6 @@ from pipeline.run.preconditions import base_branch
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.store import key_of_run, key_of_worktree
 from pipeline.run.tracker import committed_issue, in_tree, in_worktree
-from pipeline.safe_names import Frozen
 from todo import TrackerError
 
 if TYPE_CHECKING:

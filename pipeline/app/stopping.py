@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.run.activity_file import read_now
 from pipeline.run.lease import FileLease, driver_of
 from pipeline.run.recipe_run import load_run
 from pipeline.run.store import gone_on
-from pipeline.safe_names import Frozen
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,12 @@ from pipeline.app.doctor_document import Check
 from pipeline.app.run_config import read_config
 from pipeline.config.layers import Flags
 from pipeline.config.triggers import Source, TriggerTable
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import Reason
 from pipeline.queue.deliveries import MOST_FAILURES, Why, deliveries_of
 from pipeline.queue.orders import OrderLog, log_of
-from pipeline.safe_names import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -12,8 +12,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from pipeline.data_types import Frozen
 from pipeline.matrix.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
-from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Loop
 
 Seconds = Annotated[int, Field(ge=1)]

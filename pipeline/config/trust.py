@@ -25,10 +25,10 @@ from pydantic import Field, ValidationError
 from pipeline.config.agents import TAKES_MODEL
 from pipeline.config.keys import KeyPath, dotted
 from pipeline.config.user_folders import state_folder
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.judge.policy.control_files import is_control
 from pipeline.outcomes import Reason
-from pipeline.safe_names import Frozen
 from pipeline.testing.languages.table import LANGUAGES
 
 VARIABLE: Final = "REDFIRST_TRUST"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.safe_names import BareName, BranchName, Frozen, ObjectName, Timestamp
+from pipeline.data_types import BareName, BranchName, Frozen, ObjectName, Timestamp
 
 KINDS: Final[dict[str, type[OrderFact]]] = {}
 """Every kind of line by its word."""

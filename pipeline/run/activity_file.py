@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import AwareDatetime, ValidationError
 
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.run.files import to_json, write_atomic
 from pipeline.run.records import MIB, read_record
-from pipeline.safe_names import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

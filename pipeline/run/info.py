@@ -8,9 +8,9 @@ from typing import Final, Literal, cast
 
 from pydantic import Field, field_validator
 
+from pipeline.data_types import BareName, BranchName, Frozen, ObjectName, SessionName, Timestamp
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.phases import EVERYBODY, Phases
-from pipeline.safe_names import BareName, BranchName, Frozen, ObjectName, SessionName, Timestamp
 from pipeline.vocabulary import Role, Signal
 
 RECIPE: Final = "recipe.json"

@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 from pydantic import ConfigDict
 
+from pipeline.data_types import BareName, BranchName, Frozen, ObjectName, Timestamp
 from pipeline.matrix.engine.journal import Line
 from pipeline.matrix.engine.journal_kinds import EffectMade, JournalEvent
 from pipeline.progress import counted
 from pipeline.run.info import DispatchRecord, Usage, ViolationRecord
-from pipeline.safe_names import BareName, BranchName, Frozen, ObjectName, Timestamp
 
 
 class ClaimTaken(JournalEvent):

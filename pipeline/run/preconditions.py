@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.characters import visible
+from pipeline.data_types import is_branch_name
 from pipeline.errors import UserError, check_all
 from pipeline.outcomes import Reason
 from pipeline.run.preflight import listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
@@ -21,7 +22,6 @@ from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster, claimant
 from pipeline.run.store import WORKFLOW, claim_holders, claim_on, runs_folder, worktree_key
 from pipeline.run.tracker import as_user_errors, in_tree, in_worktree, shown_files, shown_paths
-from pipeline.safe_names import is_branch_name
 from todo import Status
 
 if TYPE_CHECKING:

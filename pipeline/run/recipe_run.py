@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, Line
 from pipeline.matrix.engine.journal_kinds import RunResumed
@@ -15,7 +16,6 @@ from pipeline.outcomes import Reason
 from pipeline.run.info import RecipeFacts, RunInfo
 from pipeline.run.records import OF_RECIPE, is_of_recipe
 from pipeline.run.run import KeptRun, Run
-from pipeline.safe_names import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 from pydantic import Field
 
+from pipeline.data_types import Frozen
 from pipeline.matrix.engine.journal_kinds import DecisionMade, RunParked, RunResumed
 from pipeline.matrix.recipes.next_steps import held_by, honours, seams_of
 from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.run.journal_kinds import DispatchStarted, StepSettled, StepStarted
-from pipeline.safe_names import Frozen
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.recipe_ask import REVIEW
 from pipeline.steps.recipe_context import CollisionError, RecipeContext, Words, base_of

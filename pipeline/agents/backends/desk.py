@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError, field_validator
 
 from pipeline.agents.backends.layout import Manifest, opened_file
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.judge.reports.artifacts import REFUTED
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.markdown import parse
 from pipeline.judge.reports.reviews import FAULTS, ToAnswer
 from pipeline.outcomes import Reason
-from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:

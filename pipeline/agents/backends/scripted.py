@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from pipeline.agents.backends.program import run_program
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.programs import locate
-from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Question, Role
 from pipeline.yaml_text import YamlError, read
 

@@ -15,13 +15,13 @@ from pydantic import Field
 
 from pipeline.agents.dispatch import caches
 from pipeline.agents.dispatch.gate import GateResult, Policy, inspect
+from pipeline.data_types import Frozen
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.judge.policy.rights import Grant, TestScope, Writes
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.process import Mount
 from pipeline.repo import Repository
 from pipeline.run.ignored import ignored_names
-from pipeline.safe_names import Frozen
 from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, compare, without
 from pipeline.sandbox.views.view import Survey
 from pipeline.testing.languages.readers import only_test_regions

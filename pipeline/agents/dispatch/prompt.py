@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from pipeline.data_types import Frozen
 from pipeline.judge.policy.paths import folders_above
 from pipeline.judge.policy.rights import Action, Writes
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_contract
@@ -24,7 +25,6 @@ from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.report_templates import questions_md, shape
 from pipeline.judge.reports.reviews import ToAnswer
 from pipeline.judge.reports.untrusted_text import one_line
-from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.agents.backends.protocol import AgentResult, Ended, Fault
 from pipeline.characters import visible
+from pipeline.data_types import SESSION
 from pipeline.judge.policy.rights import ChangeKind
 from pipeline.judge.reports.decode import JsonObject, Malformed, Missing
 from pipeline.judge.reports.parse import extract_report, read_report
@@ -28,7 +29,6 @@ from pipeline.run.info import (
     Usage,
     ViolationRecord,
 )
-from pipeline.safe_names import SESSION
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from pipeline.characters import visible
+from pipeline.data_types import Frozen
 from pipeline.matrix.engine import journal_kinds as engine
 from pipeline.queue import lines as orders
 from pipeline.run import journal_kinds as runs
-from pipeline.safe_names import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

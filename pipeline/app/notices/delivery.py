@@ -23,6 +23,7 @@ from pipeline.app.events.model import Event, full
 from pipeline.app.notices.sinks import UnsentError, send
 from pipeline.app.run_config import trusted_config
 from pipeline.config.user_folders import state_folder
+from pipeline.data_types import Frozen, Timestamp
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
@@ -31,7 +32,6 @@ from pipeline.queue.slots import LocalSlots
 from pipeline.repo import GitError, Repository
 from pipeline.run.files import disk, write_atomic
 from pipeline.run.store import repository_name
-from pipeline.safe_names import Frozen, Timestamp
 
 if TYPE_CHECKING:
     from pathlib import Path

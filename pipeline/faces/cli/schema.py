@@ -15,12 +15,12 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from pipeline.app.events.model import checked
 from pipeline.config.problems import did_you_mean
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.payloads import NAMED
 from pipeline.matrix.recipes.model import Extension, Recipe
 from pipeline.outcomes import Reason
-from pipeline.safe_names import Frozen
 from pipeline.terminal import print_json
 
 SCHEMA: Final = "redfirst.schemas/1"

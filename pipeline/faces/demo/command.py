@@ -17,12 +17,12 @@ import anyio
 from pydantic import Field
 
 from pipeline.characters import visible
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.faces.demo.narration import Narrator
 from pipeline.faces.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
 from pipeline.interrupts import NUMBERS
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.safe_names import Frozen
 from pipeline.sandbox.boxes.box import open_box
 from pipeline.terminal import print_document
 

@@ -13,6 +13,7 @@ from pipeline.app.run_list import lines_of
 from pipeline.app.run_result import recipe_document
 from pipeline.app.run_status import show_run
 from pipeline.app.stopping import ended_within
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.model import SLUG
 from pipeline.outcomes import Outcome, Reason
@@ -21,7 +22,6 @@ from pipeline.run.records import ARTIFACT_LIMIT, is_of_recipe, read_record
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.summary_facts import last_note
-from pipeline.safe_names import Frozen
 from pipeline.steps.recipe_context import ReadRun
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from pipeline.safe_names import Frozen
+from pipeline.data_types import Frozen
 
 _TEST_FOLDER: Final = re.compile(r"(tests?|__tests__|__mocks__|testdata|specs?|tests?[_-].+|.+[_-]tests?)")
 

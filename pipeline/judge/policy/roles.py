@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
-from pipeline.safe_names import Frozen
+from pipeline.data_types import Frozen
 from pipeline.vocabulary import Role
 from pipeline.yaml_text import YamlError, read, text_only
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, cast
 from pydantic import Field, ValidationInfo, WithJsonSchema, field_serializer, field_validator
 from typing_extensions import TypeVar
 
+from pipeline.data_types import Frozen, Timestamp
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal_kinds import EVENTS, JournalEvent
 from pipeline.outcomes import Reason
-from pipeline.safe_names import Frozen, Timestamp
 
 if TYPE_CHECKING:
     from pipeline.matrix.engine.protocols import Store

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from pipeline.data_types import ArtifactName, BareName, Frozen
 from pipeline.matrix.engine.protocols import TRUNK
-from pipeline.safe_names import ArtifactName, BareName, Frozen
 
 EVENTS: Final[dict[str, type[JournalEvent]]] = {}
 """The class of each kind of journal line; a class registers itself when it is defined."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
+from pipeline.data_types import ArtifactName, BareName
 from pipeline.outcomes import FINAL, Outcome, Reason
-from pipeline.safe_names import ArtifactName, BareName
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
+from pipeline.data_types import BareName, ObjectName
 from pipeline.matrix.engine.protocols import TRUNK, Event, Lane, LoopState
 from pipeline.outcomes import Outcome, Reason
-from pipeline.safe_names import BareName, ObjectName
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

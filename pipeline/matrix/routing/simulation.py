@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline.data_types import Frozen
 from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.matrix.routing.advance import Decision, MatrixMachine, advance
@@ -21,7 +22,6 @@ from pipeline.matrix.routing.plain_words import action_words, step_words
 from pipeline.matrix.routing.state import Event, MatrixLane, NewTask, RunState, Settings, Trees
 from pipeline.matrix.routing.state_changes import DRAFTS
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Loop, Role, Signal, Step
 from pipeline.yaml_text import YamlError, read
 

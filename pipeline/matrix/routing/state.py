@@ -11,11 +11,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Literal
 
+from pipeline.data_types import BareName, Frozen, ObjectName
 from pipeline.matrix.engine import protocols as engine
 from pipeline.matrix.routing.actions import Action, Given
 from pipeline.matrix.routing.phases import EVERYBODY, Phases, Written
 from pipeline.outcomes import Reason
-from pipeline.safe_names import BareName, Frozen, ObjectName
 from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 

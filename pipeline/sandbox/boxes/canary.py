@@ -14,9 +14,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from pipeline.data_types import Frozen
 from pipeline.process import Box, BoxError, Command, Completed, Mount
 from pipeline.programs import locate
-from pipeline.safe_names import Frozen
 from pipeline.scratch import scratch_folder
 
 INSTALL: Final = (

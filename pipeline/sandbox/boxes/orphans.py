@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId, boot_id, carries, descendants, pids
-from pipeline.safe_names import Frozen
 from pipeline.sandbox.boxes.limits import BOX_USER, MARK
 from pipeline.trees import read_regular
 

@@ -23,11 +23,11 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from pipeline.data_types import Frozen
 from pipeline.process import BoxError
 from pipeline.repo import GITLINK, NO_OBJECT, GitError, Repository
 from pipeline.repo.process import refuse_disk, run
 from pipeline.run.files import disk, write_atomic
-from pipeline.safe_names import Frozen
 from pipeline.sandbox.views.manifest import Stamp
 from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
 

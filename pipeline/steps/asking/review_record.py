@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pipeline.data_types import Frozen
 from pipeline.judge.reports.findings import StageFindings
 from pipeline.judge.reports.reviews import ToAnswer
-from pipeline.safe_names import Frozen
 from pipeline.vocabulary import Signal
 
 

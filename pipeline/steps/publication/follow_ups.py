@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.agents.dispatch.request import Request
+from pipeline.data_types import Frozen
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.reviews import FollowUp, FollowUps
 from pipeline.judge.reports.untrusted_text import block, one_line
 from pipeline.matrix.routing.lookup import limit_of
 from pipeline.matrix.routing.state import Event
 from pipeline.run import tracker
-from pipeline.safe_names import Frozen
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.evidence_records import read_evidence

@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from pipeline.data_types import Frozen
 from pipeline.judge.evidence.freeze import digest
 from pipeline.judge.evidence.red_tests import RedTests
 from pipeline.judge.reports.work_reports import ShownCriterion
-from pipeline.safe_names import Frozen
 
 
 class RevertEvidence(Frozen):

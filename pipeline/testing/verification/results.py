@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipeline.safe_names import Frozen
+from pipeline.data_types import Frozen
 from pipeline.testing.measure.task_evidence import MutationEvidence
 
 

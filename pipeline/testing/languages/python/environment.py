@@ -22,9 +22,9 @@ import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 
+from pipeline.data_types import Frozen
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
-from pipeline.safe_names import Frozen
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.environments.devshell import answer_of
