@@ -3,6 +3,7 @@ SHELL := bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PLAIN := $(VENV)/plain/.installed
 
 # Where compiled code may not be kept, each process of the tests compiles all of it again: a second each.
 unexport PYTHONDONTWRITEBYTECODE
@@ -20,7 +21,7 @@ WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 3 * cores : 12)))
 # compiled by collecting them, and in a clone where they never were, that comes first. A kept answer of the program
 # follows from its folders, too, which change where something is compiled.
 # pytest comes last: its closing line is the last line of the log.
-test: $(STAMP)  ## a quarter of an hour on two cores; the tests of real agents need `make agents` once, and say so (docs/testing.md)
+test: $(PLAIN)  ## a quarter of an hour on two cores; the tests of real agents need `make agents` once, and say so (docs/testing.md)
 	scripts/system-packages.sh --require
 	scripts/agent-clis.sh --show
 	scripts/js-runners.sh --show
@@ -38,7 +39,7 @@ agents:  ## the real coding agents (1.6 GB from npm, into .agents-cache) and Jav
 	scripts/agent-clis.sh --require
 	scripts/js-runners.sh --require
 
-quick: $(STAMP)  ## in less than a minute: style, and every test that is not slow
+quick: $(PLAIN)  ## in less than a minute: style, and every test that is not slow
 	$(BIN)/ruff check
 	$(BIN)/pytest -q -n auto --dist loadfile -m "not slow"
 
@@ -68,4 +69,11 @@ clean:  ## what tools left behind; the environment stays (rm -r .venv)
 
 $(STAMP): pyproject.toml scripts/make-venv.sh
 	scripts/make-venv.sh $(VENV)
+	touch $@
+
+# Projects that tests make are tested by pytest alone: each of its starts would load our plugins, for half a second.
+$(PLAIN): $(STAMP)
+	$(BIN)/python -m venv --without-pip $(@D)
+	$(BIN)/python -m pip --python $(@D)/bin/python install --quiet --disable-pip-version-check \
+	  "pytest==$$($(BIN)/python -c 'import pytest; print(pytest.__version__)')"
 	touch $@

@@ -17,6 +17,8 @@ from typing import Any
 import forked
 
 REDFIRST = Path(sys.executable).with_name("redfirst")
+PLAIN = Path(sys.prefix) / "plain" / "bin"
+"""An environment with pytest alone (Makefile): it starts in half the time that it takes with our plugins."""
 
 GREET = '''"""Greetings."""
 
@@ -181,7 +183,7 @@ class Project:
     def environment(self) -> dict[str, str]:
         """Return a fixed environment: own home, fixed identity and dates, no configuration of the machine."""
         return {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{PLAIN}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(self.home),
             "XDG_STATE_HOME": str(self.home / "state"),
             "XDG_CONFIG_HOME": str(self.home / "config"),

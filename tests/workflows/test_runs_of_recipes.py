@@ -179,7 +179,7 @@ def test_check_18_an_open_contract_holds_who_requires_it_and_is_told(tmp_path: P
     assert bundle["limitations"] == ["greeting: empty names pass"]
     shown = project.redfirst("show", "site").stdout
     assert "page: held: api is partial (it does not say that it keeps to greeting)" in shown
-    assert "contract greeting: api provides it, page relies on it; not kept to by api, page" in shown
+    assert "contract greeting: api provides it, page relies on it, not kept to by api, page" in shown
     again = [answer("api", "It refuses empty names.", seams=kept), answer("page", "The page.", seams=kept)]
     project.use_script([silent, *script, *again], LOOSE)
     document = project.document("resume", "site")
