@@ -72,7 +72,7 @@ def test_two_independent_tasks_are_at_work_at_once_and_accepted_in_order(tmp_pat
     assert verified(project) == ["fix: double ant", "fix: double bee", "chore(todo): close GAL-1"]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.broad
 def test_07_delays_never_change_the_commits(seed: int, tmp_path: Path, undisturbed: Result) -> None:
     project = make(tmp_path, 4)
@@ -81,7 +81,7 @@ def test_07_delays_never_change_the_commits(seed: int, tmp_path: Path, undisturb
     assert Result.of(project) == undisturbed
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.broad
 def test_08_kills_change_nothing_and_nothing_finished_is_asked_again(
     seed: int, tmp_path: Path, undisturbed: Result
@@ -310,13 +310,11 @@ def test_26_lanes_together_may_spend_no_more_than_the_budget(tmp_path: Path) -> 
     assert most == 4, "all four were at work at once"
 
 
-@pytest.mark.parametrize("number", range(4))
 @pytest.mark.broad
-def test_27_parallel_dispatches_are_no_escape(number: int, tmp_path: Path) -> None:
-    """Fifty dispatches in ten lanes, some times; a thousand are in `test_thousand_dispatches.py`."""
+def test_27_parallel_dispatches_are_no_escape(tmp_path: Path) -> None:
+    """Fifty dispatches in ten lanes; a thousand are in `test_thousand_dispatches.py`."""
     project = wide(tmp_path, 22)
-    names = [f"w{at}" for at in range(22)][: 10 + number % 3]
-    played = play(project, doubled(names), parallel=10)
+    played = play(project, doubled([f"w{at}" for at in range(10)]), parallel=10)
     assert played.document["_code"] == 0, played.document["_stderr"]
     assert "any/ESCAPE" not in project.rows()
 

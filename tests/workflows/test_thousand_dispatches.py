@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kit import Entry
 
-pytestmark = [pytest.mark.slow, pytest.mark.broad]
+pytestmark = [pytest.mark.slow, pytest.mark.broad, pytest.mark.timeout(3_600)]
 
 READERS, WRITERS, AT_ONCE = 900, 100, 24
 
