@@ -243,7 +243,7 @@ _PERSON: Final = Start(
     HUMAN,
     "a person",
     (Line('backend = "human"', "you do the work at a desk, and hand it in: redfirst hand-in"),),
-    (Line(""), Line("[agents.simplify]"), Line('backend = "off"', "advice that a run does without")),
+    (Line(""), Line("[agents.simplify]"), Line('backend = "off"', "its advice decides nothing")),
 )
 
 

@@ -79,7 +79,7 @@ async def run(ctx: Context) -> Event:
     artifacts["baseline"] = [ctx.path("evidence/baseline.md")]
     if person is not None:
         artifacts["feedback"] = [*artifacts.get("feedback", []), ctx.path(f"reviews/{person.id}.md")]
-    artifacts |= remarks(ctx, Step.REVIEW_PLAN)
+    artifacts |= {} if ctx.state.fixing else remarks(ctx, Step.REVIEW_PLAN)
     came_back = _came_back(ctx)
     if came_back:
         artifacts["previous_tasks"] = [ctx.path(name) for name in came_back]

@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kit import PLAN_ACCEPTED, SPLIT_ACCEPTED, judge, make_project
+from kit import PLAIN, PLAN_ACCEPTED, SPLIT_ACCEPTED, WITH_PLUGINS, judge, make_project
 
 from pipeline.judge.reports.drafts import SplitReport
 from pipeline.judge.reports.taskfile import task_md
@@ -23,6 +20,7 @@ from pipeline.judge.reports.tasks import tasks_from_split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from cheats.repositories import Files, Repository
     from kit import Entry, Project
@@ -85,7 +83,6 @@ class Stage:
     def __init__(self, folder: Path, repository: Repository, path: str = "") -> None:
         self.repository = repository
         self._path = path
-        self._bare = bare_python(folder / "python")
         self._place = folder / "place"
         self._kept = folder / "kept"
         self._place.mkdir()
@@ -120,9 +117,7 @@ class Stage:
         return _read(project, document, self._start)
 
     def _use_path(self, *, plugins: bool) -> None:
-        self._project.env.pop("PATH", None)
-        path = [self._path, "" if plugins else str(self._bare), self._project.environment()["PATH"]]
-        self._project.env["PATH"] = ":".join(filter(None, path))
+        self._project.env["PATH"] = ":".join(filter(None, [self._path, WITH_PLUGINS if plugins else PLAIN]))
 
 
 @dataclass(frozen=True)
@@ -229,22 +224,3 @@ def _answers(part: Part) -> list[Entry]:
 def _copy(source: Path, target: Path) -> None:
     # the box may run as another user, whose files stay theirs
     subprocess.run(["cp", "--archive", "--no-target-directory", str(source), str(target)], check=True)
-
-
-def bare_python(folder: Path) -> Path:
-    """Return the `bin` of a new environment that has pytest and nothing else: a third of a run is starting pytest."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    packages = folder / "lib" / version / "site-packages"
-    for name in ("pytest", "pluggy", "iniconfig", "packaging", "pygments"):
-        for file in metadata.files(name) or ():
-            if not {"..", "__pycache__"} & set(file.parts):
-                target = packages / file
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(str(file.locate()), target)
-    programs = folder / "bin"
-    programs.mkdir()
-    base = Path(sys.executable).resolve()
-    for name in ("python", "python3"):
-        (programs / name).symlink_to(base)
-    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n", "utf-8")
-    return programs

@@ -18,6 +18,7 @@ from kit import (
     SPLIT_ACCEPTED,
     TESTS,
     UNTIL_TESTS,
+    WITH_PLUGINS,
     Entry,
     Project,
     make_project,
@@ -54,6 +55,7 @@ def processes(*argv: str) -> list[str]:
 @pytest.mark.broad
 def test_an_agent_may_use_git_run_the_tests_and_leave_caches_and_processes(tmp_path: Path) -> None:
     project = make_project(tmp_path)
+    project.env["PATH"] = WITH_PLUGINS
     seconds = str(100_000 + os.getpid())
     use_program(project, [*UNTIL_TESTS, TESTS, *AFTER_MAKE], "tidy_maker.py", seconds)
 

@@ -18,7 +18,7 @@ from e2e.shapes import (
     make_environment,
     stdout_of,
 )
-from kit import GREET, GREET_DONE, Project, make_project
+from kit import GREET, GREET_DONE, WITH_PLUGINS, Project, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,6 +109,7 @@ def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_on
 @pytest.mark.broad
 def test_a_project_with_every_sort_of_test_and_a_red_baseline_goes_through(tmp_path: Path) -> None:
     project = make_project(tmp_path, zoo.FILES)
+    project.env["PATH"] = WITH_PLUGINS
     ready = {"verdict": "TESTS_READY", "tests": [{"id": zoo.GUARD, "expected": "GUARD"}]}
     project.use_script(answers(zoo.FILES, zoo.TESTS, zoo.CODE, symbols=zoo.SYMBOLS, ready=ready))
 

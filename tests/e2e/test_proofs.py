@@ -80,6 +80,7 @@ def test_a_finding_that_is_proved_goes_straight_to_make(tmp_path: Path) -> None:
         "publish/PUBLISHED",
     ]
     assert len(played.dispatches("split")) == 1
+    assert "A blank name is greeted" in played.asked("implement", task="fix-1").text("remarks")
     assert len(played.dispatches("write-tests")) == 1, "@test is not asked for what is RED already"
     (found,) = json.loads(played.artifact("reviews/final-1.json"))["ledger"]["findings"]
     assert (found["severity"], found["measured"]["found"]) == ("HIGH", "proved")
@@ -132,6 +133,9 @@ def test_what_is_refuted_holds_nothing_up_and_what_is_unproved_is_drafted_beside
     assert "final-review/FIX" in played.rows
     assert [task for task in played.tasks() if task.startswith("fix")] == ["fix-1", "fix-2"]
     assert played.rows_of("fix-1")[:2] == ["write-tests/RED", "implement/GREEN"]
+    told = played.asked("write-tests", task="fix-2").text("remarks")
+    assert "The message names nobody" in told
+    assert "The empty name is greeted" not in told, "it is refuted"
     found = json.loads(played.artifact("reviews/final-1.json"))["ledger"]["findings"]
     assert [(one["status"], one["measured"]["found"]) for one in found] == [
         ("refuted", "refuted"),

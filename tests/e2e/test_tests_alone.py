@@ -112,7 +112,7 @@ def test_those_that_notice_nothing_come_back_and_one_among_others_is_shown_to_ch
     ]
     came_back = done.asked("write-tests", 2).text("findings")
     assert "notices none of these" in came_back
-    assert "no added test noticed, and an old one may: shop.py:" in came_back
+    assert "no added test noticed these, and old ones were not tried: shop.py:" in came_back
     asked = done.asked("check-tests").text("test_output")
     assert "test_it_runs` notices none of these" in asked
     assert "test_members_get_ten_off` notices" not in asked

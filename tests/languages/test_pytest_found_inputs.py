@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from kit import WITH_PLUGINS
 from steps.probed import PYPROJECT, repository, tree_of, without_run
 
 from pipeline.judge.evidence.observation import Ended
@@ -73,7 +74,7 @@ def test_a_counterexample_stays_found(tmp_path: Path, *, boxed: bool) -> None:
             pytest.skip("no box works here")
         box = tried[-1].box
     project = repository(tmp_path, FILES, ONLY_WHAT_WAS_FOUND)
-    with without_run(project, box=box) as lab:
+    with without_run(project, box=box, search_path=WITH_PLUGINS) as lab:
         searching, reusing = tree_of(lab, "HEAD~"), tree_of(lab, "HEAD")
         assert outcomes(anyio.run(measure, lab, reusing)) == {Ended.SKIPPED}, "nothing was found yet"
         assert outcomes(anyio.run(measure, lab, searching)) == {Ended.FAILED}
@@ -84,7 +85,7 @@ def test_a_counterexample_stays_found(tmp_path: Path, *, boxed: bool) -> None:
 @pytest.mark.broad
 def test_nothing_but_inputs_comes_through(tmp_path: Path) -> None:
     project = repository(tmp_path, {"pyproject.toml": PYPROJECT, "tests/test_p.py": PLANTING}, {"notes.txt": ""})
-    with without_run(project) as lab:
+    with without_run(project, search_path=WITH_PLUGINS) as lab:
         assert outcomes(anyio.run(measure, lab, tree_of(lab, "HEAD"))) == {Ended.PASSED}
         top = lab.checkout.root / FOUND
         kept = {str(path.relative_to(top)) for path in top.rglob("*") if not path.is_dir()}

@@ -292,7 +292,8 @@ def _evidence_text(evidence: EvidenceShown) -> list[str]:
 
 
 def _last_reviews(document: ShowDocument) -> Rows:
-    return [("review", _review_line(review)) for review in {each.stage: each for each in document.reviews}.values()]
+    last = {each.stage: each for each in document.reviews}.values()  # of the final ones all: fixes came of them
+    return [("review", _review_line(one)) for one in document.reviews if one.stage == "final" or one in last]
 
 
 def _review_line(review: ReviewShown) -> str:
@@ -316,8 +317,7 @@ def show_packet(folder: Path, here: Repository, at: str | None, *, as_document: 
     worktree = folder.parents[1]
     with advice_as_typed(here, worktree, folder.name):
         found = packet(seen_from(here, folder), folder, at)
-    answers = answers_as_typed(found.answers, here, worktree, folder.name)
-    found = found.model_copy(update={"answers": answers})
+    found = found.model_copy(update={"answers": answers_as_typed(found.answers, here, worktree, folder.name)})
     print_result(found, packet_text, as_document=as_document)
 
 

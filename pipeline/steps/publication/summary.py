@@ -9,7 +9,6 @@ from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
-from pipeline.progress import counted
 from pipeline.run import tracker
 from pipeline.run.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
 from pipeline.run.journal_kinds import PublishIntended
@@ -158,7 +157,7 @@ def _without_tests(ctx: Context) -> list[str]:
 
 def _reviews(ctx: Context) -> list[str]:
     return [
-        f"{stage}: {record.signal.value} in review {record.review}, {counted(len(record.ledger.findings), 'finding')}"
+        f"{stage}: {record.signal.value} in review {record.review}, findings in all: {len(record.ledger.findings)}"
         for stage, record in all_last_reviews(ctx).items()
     ]
 

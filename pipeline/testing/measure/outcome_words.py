@@ -101,9 +101,9 @@ def noticed_lines(found: NoticingEvidence) -> Iterator[str]:
         return
     yield f"they notice {found.killed} of {found.tried} small faults in the code that they look at{_beside(found)}"
     yield from (f"`{test}` notices none of these by an assertion of its own: what is it for?" for test in found.blind)
-    yield from (
-        f"no added test noticed, and an old one may: {one_line(_placed(survivor))}" for survivor in found.survivors
-    )
+    if found.survivors:
+        left = "; ".join(one_line(_placed(survivor)) for survivor in found.survivors)
+        yield f"no added test noticed these, and old ones were not tried: {left}"
 
 
 def _beside(found: NoticingEvidence) -> str:
@@ -181,7 +181,7 @@ def _mutated(found: MutationEvidence) -> str:
     if found.uncompiled:
         counted.append(f"{found.uncompiled} in code that this build does not compile")
     if found.not_tried:
-        counted.append(f"{found.not_tried} not tried, the time was over: what they would show is not known")
+        counted.append(f"{found.not_tried} not tried, the time was over: judge these lines by reading")
     if found.not_chosen:
         counted.append(f"{found.not_chosen} more are possible and were not chosen (`[probes] mutants`)")
     head = f"{found.seconds:.0f} s: {', '.join(counted)}."

@@ -303,7 +303,7 @@ class ClaimedCommit:
             return _judged(found, problems)
         composed = composed_for(self.ctx, (self.tree, production), paths, layout)
         functions = {entry: after.records[entry].function for entry in ledger.guards if entry in after.records}
-        about = {change.path for change in self.task.files}
+        about = {change.path for task in self.tasks for change in task.files}
         noticing = await noticing_probe(self.ctx, self.ctx.config.probes, Passing(composed, functions, about, layout))
         told = next(noticed_lines(noticing))
         notes = (*found.notes, f"no test was RED: all pass over the code before; {told}")
