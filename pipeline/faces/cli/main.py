@@ -45,7 +45,7 @@ def top(
     """Take an issue from TODO/ to tested git commits, unattended."""
     del version
     if ctx.invoked_subcommand is None:
-        from pipeline.faces.cli.standing import print_standing
+        from pipeline.faces.cli.where_you_stand import print_standing
 
         print_standing(as_document=as_document)
     elif as_document:

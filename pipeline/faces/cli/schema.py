@@ -104,7 +104,7 @@ _PLACES: Final = {
     "demo": "pipeline.faces.demo.command:DemoDocument",
     "run": "pipeline.app.run_result:RunDocument",
     "runs": "pipeline.app.run_list:RunsDocument",
-    "standing": "pipeline.faces.cli.standing:StandingDocument",
+    "standing": "pipeline.faces.cli.where_you_stand:StandingDocument",
     "show": "pipeline.app.run_status:ShowDocument",
     "log": "pipeline.app.run_status:LogDocument",
     "explain": "pipeline.app.explanation:ExplainDocument",
