@@ -94,7 +94,7 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
     artifacts |= handed_on(ctx, judged=True)
     evidence = read_evidence(ctx, task.id)
     if evidence is not None and evidence.ledger is not None and state.testable:
-        words = red_md(evidence.ledger, evidence.command, notes_of_tests(ctx, task.id))
+        words = red_md(ctx, evidence.ledger, notes_of_tests(ctx, task.id))
         artifacts |= ctx.artifact("red", f"evidence/red-{task.id}.md", words)
     impacted = impacted_tests(ctx, task, base)
     if impacted:

@@ -231,7 +231,7 @@ def _counted(measured: MeasuredRed, report: ReadyTests) -> str:
     counts = {
         "RED": len(ledger.red),
         "passing before and after, as @test says": guards,
-        "passing over the old code already": len(ledger.guards) - guards,
+        "passing already": len(ledger.guards) - guards,
     }
     return ", ".join(f"{counted(count, 'test')} {what}" for what, count in counts.items() if count) or "no test RED"
 

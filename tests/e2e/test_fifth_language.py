@@ -96,6 +96,6 @@ def test_what_is_measured_counts_whatever_the_agent_claims(tmp_path: Path) -> No
     rows = project.rows()
     (passes,) = (line["data"] for line in project.journal() if line["data"].get("signal") == "PASSES_ALREADY")
     untried = "whether they notice faults could not be tried: `[probes] mutants` is 0"
-    assert passes["event"]["note"] == f"1 test passing over the old code already; {untried}"
+    assert passes["event"]["note"] == f"1 test passing already; {untried}"
     assert rows.index("write-tests/PASSES_ALREADY") < rows.index("write-tests/RED")
     assert rows.index("implement/NOT_GREEN") < rows.index("implement/GREEN")

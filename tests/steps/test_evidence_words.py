@@ -47,7 +47,8 @@ def test_two_tests_and_what_is_not_alike_keep_their_own_lines() -> None:
 
 def test_cases_of_one_function_are_named_by_it() -> None:
     cases = {f"t.py::test_cents[{n}]": red("t.py::test_cents", f"{n} is not 0") for n in range(4)}
-    assert words(cases) == ["- 4 tests fail alike: t.py::test_cents: wrong result or exception, such as 0 is not 0"]
+    alike = "- 4 tests fail alike: t.py::test_cents (4 cases): wrong result or exception, such as 0 is not 0"
+    assert words(cases) == [alike]
 
 
 def test_test_files_that_the_task_does_not_name_are_told() -> None:

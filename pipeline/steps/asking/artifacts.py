@@ -93,10 +93,10 @@ def baseline_md(ctx: Context) -> str:
     )
 
 
-def red_md(ledger: RedTests, command: Iterable[str], notes: Iterable[str] = ()) -> str:
+def red_md(ctx: Context, ledger: RedTests, notes: Iterable[str]) -> str:
     """Return what must turn green, how it failed, and what @test says of it."""
     return f"# RED of task {ledger.task}\n" + sections(
-        ("Command", f"`{' '.join(command)}`"),
+        ("Command", f"`{' '.join(json.loads(ctx.read(BASELINE))['command'])}`, with ids from below"),
         ("Must Turn Green", bullets(_failed(ledger.red))),
         ("Pass and Must Still Pass", bullets(ledger.guards)),
         ("What @test Says", bullets(notes)),
@@ -134,7 +134,7 @@ def _red(evidence: TaskEvidence) -> str:
     noticing = evidence.noticing
     if evidence.ledger is None or evidence.ledger.red or noticing is None:
         return bullets(_alike(evidence.ledger.red)) if evidence.ledger is not None else ""
-    return f"none: the tests pass over the code as it was.\n\n{bullets(noticed_lines(noticing))}"
+    return f"none: the tests pass over the code that the task began with.\n\n{bullets(noticed_lines(noticing))}"
 
 
 def _shown(criterion: ShownCriterion) -> str:
@@ -146,15 +146,14 @@ def _alike(red: Mapping[str, RedEntry]) -> Iterator[str]:
     """Yield how tests failed, for who reviews: once what many say with other values, with their count and ids."""
     groups: dict[str, list[str]] = {}
     for entry, one in red.items():
-        groups.setdefault(f"{red_words(one.cls)}: {_VALUES.sub('_', one_line(one.message))[:_TELLING]}", []).append(
-            entry
-        )
+        said = f"{red_words(one.cls)}: {_VALUES.sub('_', one_line(one.message))[:_TELLING]}"
+        groups.setdefault(said, []).append(entry)
     for entries in groups.values():
         if len(entries) < _ALIKE:
             yield from _failed({entry: red[entry] for entry in entries})
             continue
         first = red[entries[0]]
-        named = ", ".join(folded(entries, {entry: red[entry].function for entry in entries}))
+        named = ", ".join(counted_cases(entries, {entry: red[entry].function for entry in entries}, len(entries)))
         yield f"{len(entries)} tests fail alike: {named}: {red_words(first.cls)}, such as {one_line(first.message)}"
 
 

@@ -141,6 +141,7 @@ def ledger_lines(ledger: RedTests) -> list[str]:
         guards.setdefault(entry.partition("[")[0], []).append(entry)
     lines = [
         f"RED {_cases(function, entries)}: {cls}: {one_line(ledger.red[entries[0]].message)}"
+        + (", and others" if len({ledger.red[entry].message for entry in entries}) > 1 else "")
         for (function, cls), entries in red.items()
     ]
     return [*lines, *(f"passes before and after: {_cases(function, entries)}" for function, entries in guards.items())]
