@@ -71,7 +71,7 @@ $(STAMP): pyproject.toml scripts/make-venv.sh
 	scripts/make-venv.sh $(VENV)
 	touch $@
 
-# Projects that tests make are tested by pytest alone: each of its starts would load our plugins, for half a second.
+# Projects that tests make are tested by pytest alone, whatever plugins our own tests have.
 $(PLAIN): $(STAMP)
 	$(BIN)/python -m venv --without-pip $(@D)
 	$(BIN)/python -m pip --python $(@D)/bin/python install --quiet --disable-pip-version-check \

@@ -18,9 +18,9 @@ import forked
 
 REDFIRST = Path(sys.executable).with_name("redfirst")
 WITH_PLUGINS = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-"""A PATH on which pytest has our plugins, hypothesis among them: each of its starts takes half a second more."""
+"""A PATH on which pytest has our plugins, hypothesis among them."""
 PLAIN = f"{Path(sys.prefix) / 'plain' / 'bin'}:{WITH_PLUGINS}"
-"""A PATH on which pytest is alone (Makefile)."""
+"""A PATH on which pytest is alone (Makefile): what a project of a test is measured with is no matter of our plugins."""
 
 GREET = '''"""Greetings."""
 
