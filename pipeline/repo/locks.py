@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator
 
 LOCK_LIMIT_S: Final = 3.0
 WITHOUT_GIT_S: Final = 0.5
@@ -40,13 +40,13 @@ def await_lock(lock: Path) -> bool:
 
 
 def free(
-    lock: Path, where: Collection[Path], *, since: float = _OLDEST, contents: Collection[bytes] | None = None
+    lock: Path, where: Iterable[Path], *, since: float = _OLDEST, contents: Collection[bytes] | None = None
 ) -> bool:
     """Wait for *lock*, remove it if a dead git of ours left it, and return whether it is gone.
 
     Args:
         lock: The lock file.
-        where: A git that makes such a lock stands in one of these folders.
+        where: A git that makes such a lock stands in one of these folders; read only where there is a lock.
         since: When we began what may have left it, in seconds since the epoch.
         contents: What ours can have in it, where that says something.
     """
@@ -63,7 +63,7 @@ def free(
     return True
 
 
-def _is_abandoned(lock: Path, where: Collection[Path]) -> bool:
+def _is_abandoned(lock: Path, where: Iterable[Path]) -> bool:
     """Return whether the lock stays as it is for `WITHOUT_GIT_S`, with none of the gits that may have made it.
 
     Who made it runs when it is first seen: a git that begins later counts for nothing, however many do.
@@ -94,11 +94,11 @@ def _gits_in(tops: tuple[Path, ...]) -> set[int]:
     return {pid for pid in pids() if _is_git(pid) and _stands_in(pid, tops)}
 
 
-def everywhere(common_dir: Path) -> tuple[Path, ...]:
-    """Return the folders where a git of the repository may stand: its git folder and its worktrees."""
-    files = common_dir.glob("worktrees/*/gitdir")
-    links = [(file.parent / os.fsdecode(file.read_bytes()).strip()).resolve().parent for file in files]
-    return common_dir, *([common_dir.parent] if common_dir.name == ".git" else []), *links
+def everywhere(common_dir: Path) -> Iterator[Path]:
+    """Yield the folders where a git of the repository may stand: its git folder and its worktrees."""
+    yield from (common_dir, common_dir.parent) if common_dir.name == ".git" else (common_dir,)
+    for link in common_dir.glob("worktrees/*/gitdir"):
+        yield (link.parent / os.fsdecode(link.read_bytes()).strip()).resolve().parent
 
 
 def _is_git(pid: int) -> bool:

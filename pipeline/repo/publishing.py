@@ -45,9 +45,9 @@ class PublishDoor(ObjectDoor):
 
     def free_branch(self, ref: str, new: str, since: float) -> None:
         """Remove the locks that a killed git of ours left when it moved the branch *ref* to *new*, begun at *since*."""
-        where = everywhere(self.common_dir)
-        free(self.common_dir / f"{ref}.lock", where, since=since, contents=(b"", f"{new}\n".encode()))
-        free(self.git_dir / "HEAD.lock", where, since=since, contents=(b"",))
+        ours = (b"", f"{new}\n".encode())
+        free(self.common_dir / f"{ref}.lock", everywhere(self.common_dir), since=since, contents=ours)
+        free(self.git_dir / "HEAD.lock", everywhere(self.common_dir), since=since, contents=(b"",))
 
     def refresh_index(self) -> None:
         """Refresh the stat data of the user's index, so that touched files do not count as edited."""

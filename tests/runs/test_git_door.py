@@ -625,6 +625,11 @@ def test_gits_that_began_after_a_lock_was_left_did_not_make_it(repository: Repos
     assert not lock.exists()
 
 
+def test_where_nothing_is_locked_no_worktree_is_looked_at(repository: Repository) -> None:
+    (repository.common_dir / "worktrees/odd/gitdir").mkdir(parents=True)  # reading it fails
+    repository.free_branch("refs/heads/work", repository.resolve("HEAD") or "", now())
+
+
 @pytest.mark.broad
 def test_a_lock_on_the_branch_is_ours_when_it_holds_our_commit(repository: Repository) -> None:
     began, new = now(), commit_of(repository, start_of(repository))

@@ -1,4 +1,7 @@
-"""Shows runs, their files and the issues: each page has what a command prints, and its JSON document for a program."""
+"""Shows runs, their files and the issues: each page has what a command prints, and its JSON document for a program.
+
+Runs of other machines are looked up beside the pages: the hub of a fleet may take its time to answer.
+"""
 
 from __future__ import annotations
 

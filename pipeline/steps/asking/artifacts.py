@@ -246,8 +246,11 @@ _CUT_AGAIN: Final = frozenset({"diagnose/SPEC", "diagnose/SPLIT_NEEDED"})
 
 
 def handed_on(ctx: Context, *, judged: bool = False) -> dict[str, list[Path]]:
-    """Return the artifact with what @check remarked on plan and split, and with `judged` on the task's tests, too."""
-    found = remarks(ctx, Step.REVIEW_PLAN, Step.REVIEW_SPLIT)
+    """Return the artifact with what @check remarked on plan and split, and with `judged` on the task's tests, too.
+
+    Fix tasks are about the findings of the final review: they get these instead.
+    """
+    found = remarks(ctx, *((Step.FINAL_REVIEW,) if ctx.state.fixing else (Step.REVIEW_PLAN, Step.REVIEW_SPLIT)))
     overruled = _overruling(ctx)
     if overruled:
         found = {"remarks": [*found.get("remarks", []), *map(ctx.path, overruled)]}

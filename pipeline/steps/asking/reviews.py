@@ -259,14 +259,10 @@ def is_settled(again: Mapping[str, MeasuredProof], finding: str) -> bool:
 
 
 def remarks(ctx: Context, *steps: Step) -> dict[str, list[Path]]:
-    """Return the artifact with what the last reviews of *steps* left open or advised: it stopped nothing.
-
-    Fix tasks are about the findings of the final review: these are what they get.
-    """
-    steps = (Step.FINAL_REVIEW,) if ctx.state.fixing else steps
+    """Return the artifact with what the last reviews of *steps* left open or advised; of a final one no advice."""
     ledgers = [record.ledger for step in steps if (record := last_review(ctx, step)) is not None]
     still = [finding for ledger in ledgers for finding in ledger.open]
-    advice = [one for ledger in ledgers for one in ledger.last_advice if not ctx.state.fixing]
+    advice = [one for ledger in ledgers for one in ledger.last_advice if Step.FINAL_REVIEW not in steps]
     if not (still or advice):
         return {}
     name = f"reviews/remarks-{'-'.join(step.value.removeprefix('review-') for step in steps)}.md"
