@@ -82,6 +82,20 @@ def test_faults_go_first_into_the_subject_where_a_test_enters_much_else(tmp_path
     assert {survivor.path for survivor in tried.survivors} == {"shop.py"}
 
 
+def test_faults_lie_in_the_method_that_a_test_enters_and_not_in_one_of_that_name_elsewhere(tmp_path: Path) -> None:
+    body = "    def of(self, n):\n        return n * 2 if n > 3 else n + 1\n"
+    code = f"class Other:\n{body}\n\nclass Used:\n{body}"
+    written = "from code_ import Used\n\n\ndef test_used():\n    assert Used().of(1) or True\n"
+    files = {"pyproject.toml": PYPROJECT, "code_.py": code}
+    project = repository(tmp_path, files, {"tests/test_used.py": written})
+    with without_run(project) as lab:
+        found = seen(lab)
+        ids = {entry: record.function for entry, record in found.records.items()}
+        passing = Passing(tree_of(lab, "HEAD"), ids, (), found.layout)
+        tried = anyio.run(faults_noticed, lab, Probes(mutants=4, seconds=300), passing)
+    assert {survivor.line for survivor in tried.survivors} == {8}
+
+
 @pytest.mark.broad
 def test_what_asserts_nothing_notices_nothing_though_a_fault_makes_the_code_throw(tmp_path: Path) -> None:
     found = noticed(tmp_path, ASSERTS_NOTHING)

@@ -7,7 +7,7 @@ nothing ends, too, when the code throws; that shows nothing of the test. Bounded
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
@@ -38,6 +38,7 @@ _MOST_FILES: Final = 12
 _PER_TEST: Final = 3
 _PER_FILE: Final = 100
 _PROCESS: Final = "process"
+_INNER: Final = ".<locals>"
 _OFF: Final = "`[probes] mutants` is 0"
 _UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
 _TIME_OVER: Final = "the time was over before a fault was tried (`[probes] seconds`)"
@@ -179,9 +180,16 @@ class _Looked:
             yield from spread(chain.from_iterable(map(self._all, (*first, *rest))))
 
     def _in(self, places: Collection[tuple[str, str]]) -> Iterator[Mutant]:
+        wanted: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for path, name in places:
+            wanted[path, _last(name)].append(name)
         paths = sorted({path for path, _ in places}.intersection(self._sources))
         found = (mutant for path in paths for mutant in self._all(path))
-        yield from spread(mutant for mutant in found if (mutant.path, _last(mutant.function)) in places)
+        yield from spread(
+            mutant
+            for mutant in found
+            if any(_is_of(mutant.function, name) for name in wanted[mutant.path, _last(mutant.function)])
+        )
 
     def _all(self, path: str) -> tuple[Mutant, ...]:
         if path not in self._read and len(self._read) < _MOST_FILES:
@@ -200,10 +208,15 @@ def _traced_as(record: TestRecord, traced: TestRecord) -> TestRecord:
 
 
 def _place(entry: str) -> tuple[str, str]:
-    """Return path and last name of what a test enters or refers to."""
+    """Return path and dotted name of what a test enters or refers to."""
     path, _, name = entry.partition("::")
-    return path, _last(name)
+    return path, name.replace("::", ".").replace(_INNER, "")
 
 
 def _last(name: str) -> str:
-    return name.replace("::", ".").rpartition(".")[2]
+    return name.rpartition(".")[2]
+
+
+def _is_of(one: str, other: str) -> bool:
+    """Return whether two dotted names may be those of one function: not each language says what it is defined in."""
+    return f".{one}".endswith(f".{other}") or f".{other}".endswith(f".{one}")
