@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import signal_of_report
@@ -50,9 +50,9 @@ async def run(ctx: Context) -> Event:
         **ctx.artifact("baseline", "evidence/baseline.md", baseline_md(ctx)),
         **handed_on(ctx),
     }
-    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via else []
+    came_back = ctx.handed_words() if ctx.lane.via else []
     if came_back:
-        artifacts["findings"] = came_back
+        artifacts["findings"] = [ctx.path(name) for name in came_back]
     try:
         tools = await project_tools(ctx)
     except UnmeasurableError as error:
@@ -80,7 +80,9 @@ async def run(ctx: Context) -> Event:
                 return Event(
                     signal=Signal.NEEDS_FILE, tree=tree, note=f"asks for {wanted}", evidence=(answer.evidence,)
                 )
-            return Event(signal=Signal.BLOCKED, tree=tree, note=answer.report.problem, evidence=(answer.evidence,))
+            # who diagnoses it has to see what came back to @test, too
+            evidence = (answer.evidence, *came_back)
+            return Event(signal=Signal.BLOCKED, tree=tree, note=answer.report.problem, evidence=evidence)
         case NotTestable() as report:
             return _not_testable(ctx, report, answer, tree)
         case ReadyTests() as report:
@@ -187,14 +189,18 @@ async def measured(
     return Event(signal=signal, tree=tree, note=_note(signal, found, report, noticing), evidence=tuple(names))
 
 
+_TOLD: Final = 3
+
+
 def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests, noticing: NoticingEvidence | None) -> str:
     verdict = measured.verdict
     match signal:
         case Signal.ENV_BROKEN:
             return verdict.env_broken or ""
         case Signal.ILLEGAL_RED | Signal.STRUCTURAL_ONLY:
-            why = [*(refusal.message for refusal in verdict.illegal[:3]), *_untrue(measured, report)[:3]]
-            return "; ".join(why) or "no test was changed"
+            why = [*(refusal.message for refusal in verdict.illegal), *_untrue(measured, report)]
+            more = f"; and {len(why) - _TOLD} more" if len(why) > _TOLD else ""
+            return "; ".join(why[:_TOLD]) + more or "no test was changed"
         case Signal.RED_UNSTABLE:
             before = " of the same bytes, an earlier one included," if verdict.varied_before else ""
             return f"two runs{before} disagree on {', '.join(verdict.unstable[:3])}"
@@ -254,7 +260,7 @@ def _red_md(
     said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
     said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]
     said += [f"{entry}: {red.cls}: {red.message}" for entry, red in sorted(verdict.ledger.red.items())]
-    said += [f"{entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
+    said += [f"{entry}: passes (guard)" for entry in sorted({*verdict.ledger.guards} - {one.id for one in refused})]
     if verdict.all_new_pass:
         said.append("every new test passes on the code as it is")
         said += noticed_lines(noticing) if noticing is not None else ()

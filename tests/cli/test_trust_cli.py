@@ -103,7 +103,7 @@ def test_on_a_terminal_it_shows_the_values_and_asks(worktree: Path, tmp_path: Pa
     ours, theirs = pty.openpty()
     os.write(ours, answer)
     done = subprocess.run(
-        [sys.executable, "-c", ON_A_TERMINAL], cwd=worktree, stdin=theirs, capture_output=True, timeout=60, check=False
+        [sys.executable, "-c", ON_A_TERMINAL], cwd=worktree, stdin=theirs, capture_output=True, timeout=300, check=False
     )
     os.close(ours)
     os.close(theirs)

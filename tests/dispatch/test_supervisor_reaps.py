@@ -68,6 +68,6 @@ def test_the_status_is_that_of_the_command(script: str, said: str) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.stdout == said

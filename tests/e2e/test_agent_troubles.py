@@ -121,6 +121,6 @@ def test_two_signals_take_the_agent_away(agent: Agent, tmp_path: Path) -> None:
         driver.send_signal(signal.SIGINT)
         await_line(driver, "it stops once")
         driver.send_signal(signal.SIGINT)
-        driver.communicate(timeout=60)
+        driver.communicate(timeout=300)
         assert driver.returncode == 130
     assert processes_of(project) == {}

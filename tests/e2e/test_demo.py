@@ -234,7 +234,7 @@ def test_the_demo_is_begun_followed_answered_and_landed_by_clicks_alone(tmp_path
             error.add_note(f"{page.url} showed:\n{page.inner_text('body')}")
             raise
         served.send_signal(signal.SIGINT)
-        told, _ = served.communicate(timeout=60)
+        told, _ = served.communicate(timeout=300)
     assert served.returncode == 0
     assert f"cd {shop} && env HOME=" in told
     assert "status: Done" in git(shop, "show", "main:TODO/SHOP-1.md")

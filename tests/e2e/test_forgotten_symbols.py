@@ -58,6 +58,8 @@ def test_a_test_of_a_name_that_the_task_forgot_is_told_what_to_do(tmp_path: Path
     assert played.rows.index("write-tests/ILLEGAL_RED") < played.rows.index("stub/STUBBED")
     said = next((played.project.run_folder() / "evidence").glob("red-*.md")).read_text()
     assert "If the task has to list it, answer BLOCKED" in said
+    asked = next(played.project.run_folder().glob("dispatches/*diagnose*/prompt.md")).read_text()
+    assert "red-0" in asked, "who diagnoses sees what was measured before @test gave up"
 
 
 @needs_cargo

@@ -151,7 +151,7 @@ def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: sig
         stopped = result(driver)
         assert (stopped["outcome"], stopped["note"]) == ("cancelled", f"the desk of {asked.dispatch} stays as it is")
     else:
-        driver.communicate(timeout=60)
+        driver.communicate(timeout=300)
     unseen = project.document("hand-in", "--verdict", "COMPLETE")
     assert "was not shown to you yet" in unseen["error"]["message"]
     told = hand_in(project, asked, "--verdict", "COMPLETE")

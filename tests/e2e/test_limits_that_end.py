@@ -119,7 +119,7 @@ def test_a_wait_is_over_at_once_when_the_run_is_stopped(tmp_path: Path) -> None:
             there = processes_of(project)
             seen = project.document("show")
             driver.send_signal(signal.SIGINT)
-            driver.communicate(timeout=60)
+            driver.communicate(timeout=300)
         assert driver.returncode == 130
         await_end_of(there)
         assert seen["not_before"] == waits(project)[0]["data"]["not_before"]

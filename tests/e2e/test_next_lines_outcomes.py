@@ -236,8 +236,8 @@ def test_while_another_process_drives_it_and_waits_for_a_person(begun: dict[str,
     assert follower.stdout is not None
     assert "run_started" in follower.stdout.readline()
     assert there.typed(stop).returncode == 0
-    _, err = driver.communicate(timeout=60)
+    _, err = driver.communicate(timeout=300)
     assert driver.returncode == 130, err
-    follower.communicate(timeout=60)
+    follower.communicate(timeout=300)
     assert follower.returncode == 0
     assert there.project.document("show", "GAL-1")["reason"] == "interrupted"

@@ -26,7 +26,7 @@ FINISHED = "dispatches/001-plan-orchestrator/result.json"
 
 def stopped(driver: subprocess.Popen[str]) -> dict[str, Any]:
     """Return the document of a driver that is stopping."""
-    out, said = driver.communicate(timeout=60)
+    out, said = driver.communicate(timeout=300)
     document: dict[str, Any] = json.loads(out)
     return {**document, "_stderr": said, "_code": driver.returncode}
 

@@ -23,6 +23,7 @@ def fault(kind: str, *frames: Frame, expectation: bool = False) -> Fault:
         (Ended.FAILED, fault("ValueError", _TEST, _CODE), False),  # a legal RED, and none of its own
         (Ended.FAILED, fault("AssertionError", _TEST, _CODE), False),
         (Ended.FAILED, fault("KeyError", _TEST), False),
+        (Ended.FAILED, fault("KeyError", _TEST, _CODE, _TEST), False),  # a double raises it: thrown out of the code
         (Ended.FAILED, BARE, True),  # it reached the code before
         (Ended.TIMED_OUT, None, False),
         (Ended.CRASHED, None, False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from evidence.observed import BARE, MISMATCH, NO_IMPORT, NO_LIBRARY, context, observations, observed, record
 from hypothesis import given
 from hypothesis import strategies as st
@@ -266,3 +267,23 @@ def test_an_error_of_which_no_line_is_known_says_what_to_assert() -> None:
     elsewhere = MISMATCH.model_copy(update={"frames": (Frame(module="json.decoder", line=3),)})
     found = classify(record("tests/test_a.py::test_x", Ended.FAILED, fault=elsewhere), context())
     assert "inside an assertion" not in found.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "through", "legal"),
+    [
+        ("IndexError", "pkg/core.py", True),
+        ("NameError", "pkg/core.py", False),  # the double is written wrongly
+        ("IndexError", "pkg/not_there_before.py", False),
+        ("IndexError", "", False),  # the test calls it by itself
+    ],
+)
+def test_what_a_double_raises_and_old_code_lets_through_is_red(kind: str, through: str, *, legal: bool) -> None:
+    test, double = Frame(path="tests/test_a.py", line=3), Frame(path="tests/test_a.py", line=30)
+    called = (Frame(path=through, line=9),) if through else ()
+    raised = Fault(chain=(Raised(kind=f"builtins.{kind}", message="no"),), frames=(test, *called, double))
+    found = classify(record(NEW, Ended.FAILED, fault=raised), context())
+    assert found.legal is legal
+    assert found.cls is (RedClass.ASSERTION_MISMATCH if legal else RedClass.TEST_BROKEN)
+    if legal:
+        assert found.message == "IndexError: no (tests/test_a.py:30), which pkg/core.py:9 lets through"

@@ -28,7 +28,7 @@ def git_takes(path: str) -> bool:
         "--cacheinfo",
         f"100644,{_EMPTY_BLOB},{path}",
     ]
-    return subprocess.run(command, env=_ENVIRONMENT, capture_output=True, timeout=60, check=False).returncode == 0
+    return subprocess.run(command, env=_ENVIRONMENT, capture_output=True, timeout=300, check=False).returncode == 0
 
 
 def bash_words(text: str) -> tuple[str, ...] | None:
@@ -39,7 +39,7 @@ def bash_words(text: str) -> tuple[str, ...] | None:
     command = ["/bin/bash", "--norc", "--noprofile", "-r", "-c", f"set -f; printf '%s\\0' {text}"]
     environment = {**_ENVIRONMENT, "PATH": "/nonexistent"}
     done = subprocess.run(
-        command, env=environment, cwd=_repository().name, capture_output=True, timeout=60, check=False
+        command, env=environment, cwd=_repository().name, capture_output=True, timeout=300, check=False
     )
     if done.returncode != 0 or done.stderr:
         return None
@@ -50,5 +50,5 @@ def bash_words(text: str) -> tuple[str, ...] | None:
 def _repository() -> tempfile.TemporaryDirectory[str]:
     """Return an empty repository for this process; it goes away with it."""
     folder = tempfile.TemporaryDirectory(prefix="redfirst-fuzz-")
-    subprocess.run(["git", "init", "-q", folder.name], env=_ENVIRONMENT, check=True, timeout=60)
+    subprocess.run(["git", "init", "-q", folder.name], env=_ENVIRONMENT, check=True, timeout=300)
     return folder

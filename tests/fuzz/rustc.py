@@ -51,5 +51,5 @@ def _compile(source: bytes, *words: str) -> bytes | None:
     command = ["rustc", "-", "--crate-name", "a", "--crate-type", "lib", "--cap-lints", "allow", *words]
     # The syntax tree is asked for with an option that stable compilers keep behind this variable.
     environment = {**os.environ, "RUSTC_BOOTSTRAP": "1"}
-    done = subprocess.run(command, input=source, env=environment, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, input=source, env=environment, capture_output=True, timeout=300, check=False)
     return done.stdout if done.returncode == 0 else None

@@ -28,7 +28,7 @@ def target(tmp_path: Path) -> Path:
 
 def start(target: Path, *argv: str, pythonpath: str) -> subprocess.CompletedProcess[str]:
     env = {"PATH": os.environ["PATH"], "HOME": str(target.parent), "PYTHONPATH": pythonpath}
-    return subprocess.run(argv, cwd=target, env=env, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(argv, cwd=target, env=env, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize("pythonpath", ["{target}", ".", ":{target}:", "../target", "{target}/../target"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,16 @@ from languages.direct import context_of, files_of, measure, write
 
 from pipeline.judge.evidence.compare import expectations, judge_green
 from pipeline.judge.evidence.red import judge_red
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.evidence.compare import GreenFacts
     from pipeline.judge.evidence.observation import Case
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 pytestmark = pytest.mark.slow
 
@@ -177,3 +182,20 @@ def test_what_is_around_the_table_of_a_test_is_known_by_its_bytes(
     assert len(around) == 1
     assert "" not in around
     assert all((case is not None and case.around in around) == is_same for case in after.values())
+
+
+BWRAP = shutil.which("bwrap") or ""
+
+
+@pytest.mark.parametrize(
+    "box",
+    [NoBox(), *([Bubblewrap(BWRAP, BOX_USER if os.geteuid() == 0 else None)] if BWRAP else [])],
+    ids=lambda box: box.name,
+)
+def test_ids_that_follow_the_addresses_of_objects_are_the_same_in_each_run(tmp_path: Path, box: ProvableBox) -> None:
+    cases = "{(n, int, datetime.date(2000, 1, n + 1)) for n in range(12)}"
+    test = f"@pytest.mark.parametrize(('n', 'kind', 'day'), {cases})\ndef test_a(n, kind, day): pass\n"
+    write(tmp_path, {"test_it.py": f"import datetime\n\nimport pytest\n\n\n{test}"})
+    first, second = (measure(tmp_path, box=box) for _ in range(2))
+    assert len(first.records) == 12
+    assert set(first.records) == set(second.records)

@@ -89,5 +89,5 @@ def test_what_keeps_a_trace_from_being_sent_is_said(repository: Repository) -> N
 def test_neither_the_base_nor_a_run_imports_the_extra(tmp_path: Path) -> None:
     program = tmp_path / "asked.py"
     program.write_text("import sys, pipeline.app.traces\nprint('opentelemetry.sdk' in sys.modules)\n")
-    done = forked.run([str(program)], cwd=tmp_path, env=os.environ, timeout=60)  # everything of redfirst is imported
+    done = forked.run([str(program)], cwd=tmp_path, env=os.environ, timeout=300)  # everything of redfirst is imported
     assert done.stdout == "False\n", done.stderr

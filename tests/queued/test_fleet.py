@@ -89,7 +89,7 @@ def test_any_hub_has_a_name_that_is_safe(hub: str) -> None:
 def test_38_without_a_fleet_nothing_of_it_is_imported_and_without_the_extra_it_is_named(tmp_path: Path) -> None:
     program = tmp_path / "asked.py"
     program.write_text(WITHOUT_THE_EXTRA)
-    done = forked.run([str(program)], cwd=tmp_path, env=os.environ, timeout=60)  # everything of redfirst is imported
+    done = forked.run([str(program)], cwd=tmp_path, env=os.environ, timeout=300)  # everything of redfirst is imported
     assert done.stdout == "not imported\n", done.stderr
     assert "needs the extra `fleet`" in done.stderr.splitlines()[-1]
 
@@ -141,7 +141,7 @@ def test_a_worker_that_begins_while_the_server_is_away_waits_for_it(tmp_path: Pa
         assert worker.stderr is not None
         assert any("does not answer" in line and "it is tried again" in line for line in worker.stderr)
         worker.terminate()
-        worker.communicate(timeout=60)
+        worker.communicate(timeout=300)
 
 
 @pytest.mark.slow

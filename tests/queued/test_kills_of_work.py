@@ -47,7 +47,7 @@ class Console:
         assert self._process.stdout is not None
         link = urlsplit(str(self._process.stdout.readline()).split()[-1])
         assert link.port is not None
-        self._connection = http.client.HTTPConnection("127.0.0.1", link.port, timeout=60)
+        self._connection = http.client.HTTPConnection("127.0.0.1", link.port, timeout=300)
         self._connection.request("GET", f"{link.path}?{link.query}", headers={"Host": link.netloc})
         answer = self._connection.getresponse()
         answer.read()

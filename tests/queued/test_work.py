@@ -147,7 +147,7 @@ def test_an_order_that_three_drivers_die_of_is_dropped_and_somebody_is_told(tmp_
         for starts in (1, 2, 3):
             wait_until(lambda starts=starts: [pid for pid, number in queued.driven().items() if number == starts] != [])
             queued.kill_driver()
-        out, _ = worker.communicate(timeout=60)
+        out, _ = worker.communicate(timeout=300)
     assert worker.returncode == 8
     assert "dropped, 3 drivers died of it, the last one by signal 9" in out
     (order,) = queued.orders()

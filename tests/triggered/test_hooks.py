@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 def ask(port: int, path: str, delivery: Delivery, method: str = "POST") -> tuple[int, str]:
     headers, body = delivery
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", port, timeout=300)
     connection.request(method, path, body, headers)
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -103,7 +103,7 @@ def redfirst(project: Project, *argv: str, body: bytes) -> subprocess.CompletedP
     program.write_text(WITH_INPUT)
     given.write_bytes(body)
     command = [str(program), str(given), "deliver", "label", *argv]
-    return forked.run(command, cwd=project.root, env=project.environment(), timeout=60)
+    return forked.run(command, cwd=project.root, env=project.environment(), timeout=300)
 
 
 def test_the_command_takes_headers_from_a_file_and_the_body_from_standard_input(project: Project) -> None:

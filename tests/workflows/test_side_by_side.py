@@ -355,7 +355,7 @@ def test_a_run_that_the_user_stops_asks_the_open_lanes_again(tmp_path: Path) -> 
         assert driver.stderr is not None
         said = next(line for line in driver.stderr if "A second Ctrl-C stops now" in line)
         driver.send_signal(signal.SIGINT)
-        driver.communicate(timeout=60)
+        driver.communicate(timeout=300)
     assert (driver.returncode, "006-write-tests-test" in said) == (130, True)
     project.use_script([*begin, writes(1), writes(2), makes(1), makes(2), *AFTER_MAKE])
     done = project.redfirst("resume", "run-GAL-1", *bell.flags)

@@ -51,7 +51,7 @@ def fails_by_itself(record: TestRecord, context: Context) -> bool:
         return False
     frame = record.fault.last_own_frame
     found = classify(record, context)
-    own = frame is not None and not context.is_production(frame)
+    own = frame is not None and not context.is_production(frame) and _let_through(record.fault, context) is None
     return own and found.legal and found.cls is RedClass.ASSERTION_MISMATCH
 
 
@@ -184,10 +184,27 @@ def _in_test(record: TestRecord, fault: Fault, frame: Frame, context: Context) -
             f"{_said(fault)}{_at(frame)}: the task's symbols do not list {call['name']}. Mend the call. If this "
             "task is to change its arguments, answer BLOCKED and say that the split has to list it",
         )
+    passed_on = _let_through(fault, context)
+    if passed_on is not None:
+        said = f"{_said(fault)}{_at(frame)}, which {passed_on.path}:{passed_on.line} lets through"
+        return Classified(RedClass.ASSERTION_MISMATCH, legal=True, message=said)
     return _no(
         RedClass.TEST_BROKEN,
         f"{_said(fault)}{_at(frame)}, in the test itself; fail by an assertion about the new behaviour",
     )
+
+
+def _let_through(fault: Fault, context: Context) -> Frame | None:
+    """Return the line of code that was there before which called what raises in the tests, a double or a callback.
+
+    None where there is none, or where the exception is an assertion or a name that does not exist: those are the test's
+    own. Whatever else it raises, only production can catch it: that it is no slip of the test, GREEN will show.
+    """
+    if fault.expectation or fault.raised.is_a("AssertionError", "Failed", "NameError"):
+        return None
+    own = [frame for frame in fault.frames if frame.path]
+    called = next((frame for frame in reversed(own) if context.is_production(frame)), None)
+    return called if called is not None and called is not own[-1] and called.path in context.existing else None
 
 
 def _assertion(record: TestRecord, fault: Fault, context: Context) -> Classified:

@@ -83,7 +83,7 @@ SENTENCES: Final[dict[str, str]] = {
     "tests": "Each test that passes now, and must stay so, as a GUARD. All others are measured.",
     "NamedTest.id": "The test, as the runner calls it.",
     "NamedTest.expected": "RED: fails now. GUARD: passes now and must stay so. Empty: RED.",
-    "NamedTest.origin": "Whether it is new. Empty: new.",
+    "NamedTest.origin": "removed: it is gone. Empty: it is there.",
     "NamedTest.reason": "Why it is as it is.",
     "BuiltTest.id": "The test, as the runner calls it.",
     "BuiltTest.expected": "GUARD: passes over the old code, too. RED: an old test that fails now. Empty: RED.",

@@ -104,7 +104,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.WRITE_TESTS, S.NOT_TESTABLE, SIGN_OFF, "@test", "no test is possible, says @test: @check signs it off or does not"),
     Row(P.WRITE_TESTS, S.CHANGED_OLD_TEST, JUDGE_TESTS, "harness", "a test that existed was changed"),
     Row(P.WRITE_TESTS, S.MISSING_SEAM, Retry(P.SEAM, L.SEAM), "@test", "a test needs a seam: @make adds it, then @test again"),
-    Row(P.WRITE_TESTS, S.ILLEGAL_RED, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "no change, or RED for an illegal reason"),
+    Row(P.WRITE_TESTS, S.ILLEGAL_RED, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "no test was changed, or one of them shows no RED that counts"),
     Row(P.WRITE_TESTS, S.STRUCTURAL_ONLY, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "tests never reach the behaviour"),
     Row(P.WRITE_TESTS, S.RED_UNSTABLE, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "two runs disagree"),
     Row(P.WRITE_TESTS, S.PASSES_ALREADY, DIAGNOSE, "harness", "every new test passes already"),
@@ -126,7 +126,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 
     Row(P.BUILD, S.GREEN, NextTask(), "harness", "its tests are RED over the code before, all is GREEN with its code"),
     Row(P.BUILD, S.GREEN_INCOMPLETE, NextTask(), "@make", "the same, and @make says what is missing: the final review is told"),
-    Row(P.BUILD, S.ILLEGAL_RED, Retry(P.BUILD, L.BUILD), "harness", "no test, or RED over the code before for an illegal reason"),
+    Row(P.BUILD, S.ILLEGAL_RED, Retry(P.BUILD, L.BUILD), "harness", "there is no test, or one of them shows no RED that counts over the code before"),
     Row(P.BUILD, S.PASSES_ALREADY, Retry(P.BUILD, L.BUILD), "harness", "every new test passes over the code before"),
     Row(P.BUILD, S.STRUCTURAL_ONLY, Retry(P.BUILD, L.BUILD), "harness", "tests never reach the behaviour"),
     Row(P.BUILD, S.RED_UNSTABLE, Retry(P.BUILD, L.BUILD), "harness", "two runs over the code before disagree"),

@@ -148,13 +148,15 @@ def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allo
     moves = moved(runs.before.records, runs.after.records, renames)
     problems: list[Problem] = []
     notes = [f"{counted(len(moves), 'test')} moved: {old} is {new} now" for old, new in renames.items()]
+    there = {record.function for record in runs.after.records.values()}
     for entry, old in runs.before.records.items():
         now = runs.after.records.get(moves.get(entry, entry))
         if not _is_suite(old, runs.before.layout) or (now is not None and now.region_sha256 == old.region_sha256):
             continue
         what = f"is an old test that this commit {'removes' if now is None else 'changes'}"
         if may_change(old, allowed):
-            notes.append(f"{old.function} {what}, with leave of its task")
+            done = "changes" if old.function in there else "removes"  # what lacks a case of before is there
+            notes.append(f"{old.function} is an old test that this commit {done}, with leave of its task")
         elif now is not None and ledger is not None and ledger.owns(now):
             notes.append(
                 f"{old.function} {what}, and the evidence has it as {'RED' if now.id in ledger.red else 'kept'}"

@@ -148,6 +148,7 @@ def _command(asked: Measurement, scratch: Scratch, folder: BoxFolder) -> Command
             "HYPOTHESIS_STORAGE_DIRECTORY": str(folder.path / STORAGE),
             "PYTEST_DEBUG_TEMPROOT": str(folder.path / TEMPORARY),
         },
+        same_addresses=True,
     )
 
 
