@@ -104,7 +104,6 @@ class Command:
     With `talk`, stdin and stdout belong to it: `stdin` is not fed, and what came on stdout is not kept. A `request` is
     what the command reads, to its end, from the socket whose number is in `REDFIRST_SOCKET`; on the same socket it
     answers, with at most `answer_limit` bytes. `on_line` gets each whole line of its output as it comes, while it runs.
-    With `same_addresses` the kernel gives its processes the same addresses each time, where it can be asked to.
     """
 
     argv: tuple[str, ...]
@@ -120,7 +119,6 @@ class Command:
     on_line: Callable[[bytes], None] | None = None
     request: bytes | None = None
     answer_limit: int = 256_000_000
-    same_addresses: bool = False
 
 
 @dataclass(frozen=True)

@@ -120,9 +120,10 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
 
 def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bool) -> Signal:
     verdict = measured.verdict
+    was_red = measured.ledger is not None and bool(measured.ledger.red)
     facts = ImplementFacts(
         # where no test was RED only the claim says that the work is done, and doing nothing is no work
-        green=measured.green and (_is_red(measured) or (changed and isinstance(report, Complete))),
+        green=measured.green and (was_red or (changed and isinstance(report, Complete))),
         stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not (measured.broken or measured.hidden),
         regression=bool(measured.broken),
         hidden=bool(measured.hidden),
@@ -135,11 +136,6 @@ def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bo
     others = measured.broken or measured.hidden or measured.unstable
     only_structural = measured.structural and verdict.own_green and not others
     return Signal.TEST_DESIGN if only_structural and signal not in MEASURED_GREEN else signal
-
-
-def _is_red(measured: Measured) -> bool:
-    """Return whether a test of the task was RED, so that GREEN shows that something was done."""
-    return measured.ledger is not None and bool(measured.ledger.red)
 
 
 def _note(signal: Signal, report: MakeReport, measured: Measured) -> str:

@@ -75,14 +75,10 @@ async def run(ctx: Context) -> Event:
     tree = answer.result.tree or base
     match answer.report:
         case Blocked(needs=needs):
-            if needs:
-                wanted = ", ".join(need.path for need in needs)
-                return Event(
-                    signal=Signal.NEEDS_FILE, tree=tree, note=f"asks for {wanted}", evidence=(answer.evidence,)
-                )
-            # who diagnoses it has to see what came back to @test, too
-            evidence = (answer.evidence, *came_back)
-            return Event(signal=Signal.BLOCKED, tree=tree, note=answer.report.problem, evidence=evidence)
+            note = f"asks for {', '.join(need.path for need in needs)}" if needs else answer.report.problem
+            signal = Signal.NEEDS_FILE if needs else Signal.BLOCKED
+            # who judges it has to see what came back to @test, too
+            return Event(signal=signal, tree=tree, note=note, evidence=(answer.evidence, *came_back))
         case NotTestable() as report:
             return _not_testable(ctx, report, answer, tree)
         case ReadyTests() as report:

@@ -276,12 +276,14 @@ def test_an_error_of_which_no_line_is_known_says_what_to_assert() -> None:
         ("NameError", "pkg/core.py", False),  # the double is written wrongly
         ("IndexError", "pkg/not_there_before.py", False),
         ("IndexError", "", False),  # the test calls it by itself
+        ("KeyError", "pkg/core.py", False),  # old code decorates the test, which raises it by itself
     ],
 )
 def test_what_a_double_raises_and_old_code_lets_through_is_red(kind: str, through: str, *, legal: bool) -> None:
     test, double = Frame(path="tests/test_a.py", line=3), Frame(path="tests/test_a.py", line=30)
     called = (Frame(path=through, line=9),) if through else ()
-    raised = Fault(chain=(Raised(kind=f"builtins.{kind}", message="no"),), frames=(test, *called, double))
+    frames = (*called, test) if kind == "KeyError" else (test, *called, double)
+    raised = Fault(chain=(Raised(kind=f"builtins.{kind}", message="no"),), frames=frames)
     found = classify(record(NEW, Ended.FAILED, fault=raised), context())
     assert found.legal is legal
     assert found.cls is (RedClass.ASSERTION_MISMATCH if legal else RedClass.TEST_BROKEN)

@@ -53,7 +53,7 @@ _WORKER: Final = (
 def _can_be_made() -> bool:
     try:
         argv = [*_OWN, "--mount-proc", "sh", "-c", "hostname m && mount --bind /dev/null " + _BOOT]
-        return subprocess.run(argv, capture_output=True, timeout=20, check=False).returncode == 0
+        return subprocess.run(argv, capture_output=True, timeout=120, check=False).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
 

@@ -25,7 +25,7 @@ PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16131,
     "pipeline/app": 11261,
-    "pipeline/steps": 7172,
+    "pipeline/steps": 7169,
     "pipeline/faces": 7205,
     "pipeline/agents": 6675,
     "pipeline/judge": 5402,
@@ -39,11 +39,11 @@ CEILINGS: Final = {
     "pipeline/queue": 1495,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 72_689
+IN_ALL: Final = 72_686
 MODULES: Final = 550
 IMPORTS: Final = 11.35
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 673
+PARTICIPLES: Final = 669
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {

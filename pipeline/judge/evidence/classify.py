@@ -7,6 +7,7 @@ rewrite of a test, an accepted one that says nothing costs the evidence.
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 from typing import Final, assert_never
 
 from pipeline.judge.evidence.observation import CollectionError, Ended, Fault, Frame, TestRecord
@@ -184,8 +185,7 @@ def _in_test(record: TestRecord, fault: Fault, frame: Frame, context: Context) -
             f"{_said(fault)}{_at(frame)}: the task's symbols do not list {call['name']}. Mend the call. If this "
             "task is to change its arguments, answer BLOCKED and say that the split has to list it",
         )
-    passed_on = _let_through(fault, context)
-    if passed_on is not None:
+    if (passed_on := _let_through(fault, context)) is not None:
         said = f"{_said(fault)}{_at(frame)}, which {passed_on.path}:{passed_on.line} lets through"
         return Classified(RedClass.ASSERTION_MISMATCH, legal=True, message=said)
     return _no(
@@ -202,9 +202,10 @@ def _let_through(fault: Fault, context: Context) -> Frame | None:
     """
     if fault.expectation or fault.raised.is_a("AssertionError", "Failed", "NameError"):
         return None
-    own = [frame for frame in fault.frames if frame.path]
-    called = next((frame for frame in reversed(own) if context.is_production(frame)), None)
-    return called if called is not None and called is not own[-1] and called.path in context.existing else None
+    own = (frame for frame in fault.frames if frame.path)
+    from_test = dropwhile(context.is_production, own)  # what decorates a test calls it: a slip in it is the test's
+    called = [frame for frame in from_test if context.is_production(frame) and frame.path in context.existing]
+    return called[-1] if called else None
 
 
 def _assertion(record: TestRecord, fault: Fault, context: Context) -> Classified:

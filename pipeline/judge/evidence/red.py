@@ -129,34 +129,25 @@ def judge_red(
     ledger = _ledger(after, again, {**guards, **everything}, task=task, tree=tree)
     ledger = ledger.model_copy(update={"renames": dict(renames or {})})
     lost = {entry for entry in lost if not may_change(before.records[entry], tests_to_change)}
-    changed_old = {*_changed_old(before, after, tests_to_change), *lost}
+    changed_old = _changed_old(before, after, tests_to_change) | lost
+    gone = sorted(_gone(before, after))
     only_moved = may_only_remove and bool(moves) and everything.keys() <= changed_old
-    only_removed = tuple(sorted(_gone(before, after))) if may_only_remove and not everything else ()
+    only_removed = tuple(gone) if may_only_remove and not everything else ()
     all_pass = bool(everything) and all(found.cls in PASSED for found in everything.values())
+    lacking = (found.message for found in everything.values() if found.cls is RedClass.ENV_BROKEN)
     return RedFacts(
         new_ids=tuple(sorted(everything)),
-        env_broken=after.environment_problem or _environment(everything),
+        env_broken=after.environment_problem or next(lacking, None),
         all_new_pass=all_pass and not context.stubbed and not only_moved,
         structural_only=_only_structural(everything) or (all_pass and context.stubbed),
-        illegal=() if only_removed or only_moved else _refused(before, after, everything, old),
+        illegal=() if only_removed or only_moved else _refusals(before, after, everything, old),
         unstable=_unstable(everything, after, again, context) if again is not None else (),
         changed_old=tuple(sorted(changed_old)),
-        removed_old=_removed_old(before, after, tests_to_change),
+        removed_old=tuple(entry for entry in gone if not may_change(before.records[entry], tests_to_change)),
         only_removed=only_removed,
         only_moved=only_moved,
         ledger=ledger,
     )
-
-
-def _refused(
-    before: Observation, after: Observation, everything: Mapping[str, Classified], old: Mapping[str, Classified]
-) -> tuple[Refusal, ...]:
-    return _refusals(before, after, everything) if everything or not old else _not_taken(old)
-
-
-def _environment(everything: Mapping[str, Classified]) -> str | None:
-    broken = (found.message for found in everything.values() if found.cls is RedClass.ENV_BROKEN)
-    return next(broken, None)
 
 
 def _only_structural(everything: Mapping[str, Classified]) -> bool:
@@ -165,13 +156,16 @@ def _only_structural(everything: Mapping[str, Classified]) -> bool:
     return bool(failing) and all(found.cls is RedClass.STRUCTURAL for found in failing)
 
 
-def _refusals(before: Observation, after: Observation, everything: Mapping[str, Classified]) -> tuple[Refusal, ...]:
+def _refusals(
+    before: Observation, after: Observation, everything: Mapping[str, Classified], old: Mapping[str, Classified]
+) -> tuple[Refusal, ...]:
     """Return the refusals by function: one legal RED case excuses passing cases of the same function.
 
     An old test that passed and still does is a guard, announced or not: whether it may change is another question.
     """
     if not everything:
-        return (Refusal(id="", cls=None, message=after.detail or _nothing_new(before, after)),)
+        taken = [Refusal(id=e, cls=found.cls, message=f"{e} {found.message}") for e, found in sorted(old.items())]
+        return tuple(taken) or (Refusal(id="", cls=None, message=after.detail or _nothing_new(before, after)),)
     functions: dict[str, list[str]] = defaultdict(list)
     for entry in everything:
         functions[_function(after, entry)].append(entry)
@@ -204,10 +198,6 @@ def _nothing_new(before: Observation, after: Observation) -> str:
 
 def _is_red(found: Classified) -> bool:
     return found.legal and found.cls not in PASSED
-
-
-def _not_taken(old: Mapping[str, Classified]) -> tuple[Refusal, ...]:
-    return tuple(Refusal(id=e, cls=found.cls, message=f"{e} {found.message}") for e, found in sorted(old.items()))
 
 
 def _still_passes(before: Observation, after: Observation, entry: str) -> bool:
@@ -266,17 +256,15 @@ def _unstable(
     )
 
 
-def _changed_old(before: Observation, after: Observation, allowed: frozenset[str]) -> tuple[str, ...]:
+def _changed_old(before: Observation, after: Observation, allowed: frozenset[str]) -> set[str]:
     """Return the old tests whose source changed without permission."""
-    return tuple(
-        sorted(
-            entry
-            for entry, record in before.records.items()
-            if entry in after.records
-            and after.records[entry].region_sha256 != record.region_sha256
-            and not (_is_same_case(record, after.records[entry]) or may_change(record, allowed))
-        )
-    )
+    return {
+        entry
+        for entry, record in before.records.items()
+        if entry in after.records
+        and after.records[entry].region_sha256 != record.region_sha256
+        and not (_is_same_case(record, after.records[entry]) or may_change(record, allowed))
+    }
 
 
 def _is_same_case(before: TestRecord, now: TestRecord) -> bool:
@@ -284,13 +272,11 @@ def _is_same_case(before: TestRecord, now: TestRecord) -> bool:
     return before.case is not None and now.case is not None and before.case.is_as(now.case)
 
 
-def _removed_old(before: Observation, after: Observation, allowed: frozenset[str]) -> tuple[str, ...]:
-    """Return the old tests removed without permission; those in an uncollectable file count as its error instead."""
-    return tuple(sorted(entry for entry in _gone(before, after) if not may_change(before.records[entry], allowed)))
-
-
 def _gone(before: Observation, after: Observation) -> frozenset[str]:
-    """Return the old tests that vanished; none where no test is left, which is more likely a broken run."""
+    """Return the old tests that vanished; none where no test is left, which is more likely a broken run.
+
+    Those in a file that cannot be collected count as its error instead.
+    """
     if not after.records:
         return frozenset()
     hidden = after.unread

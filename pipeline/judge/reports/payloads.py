@@ -172,7 +172,7 @@ def _iter_faults(value: object, schema: Mapping[str, Any], at: str) -> Iterator[
     if (types := schema.get("type")) is not None:
         wanted = [str(one) for one in cast("list[object]", types)] if isinstance(types, list) else [str(types)]
         if not any(_is(value, one) for one in wanted):
-            yield at, f"accepted: {' or '.join(wanted)}; this is {_name(value)}"
+            yield at, f"accepted: {' or '.join(wanted)}; this is {next(name for name in _TYPES if _is(value, name))}"
             return
     if "const" in schema and value != schema["const"]:
         yield at, f"accepted: {json.dumps(schema['const'])}"
@@ -218,10 +218,6 @@ def _of_object(value: dict[str, object], schema: Mapping[str, Any], at: str) -> 
 
 def _is(value: object, type_: str) -> bool:
     return isinstance(value, _TYPES.get(type_, ())) and (type_ == "boolean" or not isinstance(value, bool))
-
-
-def _name(value: object) -> str:
-    return next(name for name in _TYPES if _is(value, name))
 
 
 def with_checked_quotes(value: JsonValue, content_of: Callable[[str], str | None]) -> tuple[JsonValue, tuple[str, ...]]:

@@ -239,11 +239,8 @@ def body_of(task: SplitTask, id_: str) -> str:
 
 def _file_line(change: FileChange) -> str:
     origin = f" from `{change.origin}`" if change.origin else ""
-    return f"`{change.path}`{_mark(change.action)}{origin}"
-
-
-def _mark(action: str) -> str:
-    return "" if action == Action.MODIFY else f" ({action})"
+    action = "" if change.action == Action.MODIFY else f" ({change.action})"
+    return f"`{change.path}`{action}{origin}"
 
 
 ONLY: Final = "1"

@@ -31,7 +31,7 @@ from pipeline.sandbox.boxes.helper_process import (
     received_descriptors,
     tool,
 )
-from pipeline.sandbox.boxes.limits import OWN_LIMITS, addresses_prefix
+from pipeline.sandbox.boxes.limits import OWN_LIMITS
 from pipeline.sandbox.boxes.orphans import clear_orphans
 from pipeline.trees import opened
 
@@ -293,7 +293,7 @@ def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
             descriptors.append(told)
         if namespaces is None and status.channel is not None and box.owner is None:
             argv = (tool("unshare"), "--user", "--map-root-user", "--", *argv)
-        yield _Start((*namespace_prefix(namespaces), *addresses_prefix(command), *argv), tuple(descriptors), status)
+        yield _Start((*namespace_prefix(namespaces), *argv), tuple(descriptors), status)
 
 
 def _namespaces(command: Command) -> Namespaces | None:

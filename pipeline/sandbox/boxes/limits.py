@@ -8,13 +8,7 @@ and exec of a threaded process. The address space is not limited: what JIT compi
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-from functools import cache
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from pipeline.process import Command
+from typing import Final
 
 MARK: Final = "redfirst-box"
 """The word that marks a box's process in its argv."""
@@ -46,22 +40,3 @@ OWN_LIMITS: Final = (
 )
 """The argv prefix that also limits the number of processes, for a box with a user namespace of its own: elsewhere the
 kernel would count the processes that the user has anyway. (`-u` is bash's name for it, `-p` dash's.)"""
-
-
-def addresses_prefix(command: Command) -> tuple[str, ...]:
-    """Return the argv prefix under which a command's processes get the same addresses each time, if it asks for that.
-
-    A hash of what has no value of its own is its address. So the order of a set is, and with it the ids of cases.
-    """
-    return _same_addresses() if command.same_addresses else ()
-
-
-@cache
-def _same_addresses() -> tuple[str, ...]:
-    """Return it where the kernel allows it: a container may not."""
-    program = shutil.which("setarch")
-    if program is None:
-        return ()
-    prefix = (program, "-R")
-    tried = subprocess.run([*prefix, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return prefix if tried.returncode == 0 else ()

@@ -21,7 +21,7 @@ from pipeline.process import BoxError, Command, Completed
 from pipeline.sandbox.boxes.canary import Proof
 from pipeline.sandbox.boxes.channel import opened_channel
 from pipeline.sandbox.boxes.children import Child, run_child, wait_gone
-from pipeline.sandbox.boxes.limits import LIMITS, addresses_prefix
+from pipeline.sandbox.boxes.limits import LIMITS
 from pipeline.scratch import scratch_folder
 
 _MARK: Final = "REDFIRST_BOX"
@@ -68,7 +68,7 @@ class NoBox:
             }
             with opened_channel(command) as (channel, told):
                 ended = await run_child(
-                    (*supervisor_prefix(), *addresses_prefix(command), *LIMITS, *command.argv),
+                    (*supervisor_prefix(), *LIMITS, *command.argv),
                     cwd=command.cwd,
                     env={**env, **told},
                     stdin=command.stdin,

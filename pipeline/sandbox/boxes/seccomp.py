@@ -38,7 +38,7 @@ _ALLOW: Final[_Instruction] = (_RETURN, 0, 0, 0x7FFF0000)
 _NEW_NAMESPACE: Final = 0x7E020000  # CLONE_NEW*, but for the time namespace, which clone(2) cannot make
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _UNIX, _INET, _INET6, _NETLINK, _ROUTE = 1, 2, 10, 16, 0
-_ASK_PERSONALITY: Final = 0xFFFFFFFF
+_ASK_PERSONALITY, _SAME_ADDRESSES = 0xFFFFFFFF, 0x0040000
 
 
 class UnknownProcessorError(Exception):
@@ -83,7 +83,7 @@ def _cases() -> dict[str, list[_Instruction]]:
     return {
         "clone": [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACE), _refuse(), _ALLOW],
         "clone3": [_refuse(errno.ENOSYS)],  # its flags are in memory, out of sight; libc then takes clone
-        "personality": [*_only(0, 0, _ASK_PERSONALITY), _refuse()],
+        "personality": [*_only(0, 0, _SAME_ADDRESSES, _ASK_PERSONALITY), _refuse()],
         "ioctl": [_argument(1), *_when(_TERMINAL_INPUT, _refuse()), _ALLOW],
         "socket": _sockets(),
         "socketpair": [*_only(0, _UNIX), _refuse()],

@@ -49,6 +49,8 @@ def write_summary(
     decided = ctx.run.journal.of(DecisionMade)
     last_note = one_line(decided[-1].data.note) if decided else ""
     advice = [line for one in all_last_reviews(ctx).values() for line in one.ledger.advice(state.open_blockers)]
+    # before the baseline there is nothing to say it of
+    quarantined = quarantine_of_run(ctx).lines() if ctx.config.quarantine and ctx.path(BASELINE).exists() else ()
     text = head + sections(
         ("What Failed", f"{failed.value}: {last_note}" if failed else ""),
         ("Commits", bullets(_commit_lines(ctx, commits))),
@@ -58,7 +60,7 @@ def write_summary(
         ("Changed Files", bullets(_file_lines(ctx))),
         ("Evidence", _evidence(ctx)),
         ("Not Protected", bullets(_not_protected(ctx))),
-        ("Quarantine", bullets(_quarantined(ctx))),
+        ("Quarantine", bullets(quarantined)),
         ("Without Tests", bullets(_without_tests(ctx))),
         ("Dropped Tests", bullets(dropped_tests(state))),
         ("What Agents Said", bullets(work_notes(ctx))),
@@ -95,11 +97,6 @@ def _file_lines(ctx: Context) -> list[str]:
         f"`{one.path}`, " + ("binary" if one.added is None else f"{one.added} line(s) added, {one.deleted} deleted")
         for one in files
     ]
-
-
-def _quarantined(ctx: Context) -> tuple[str, ...]:
-    """Return what is said of the quarantine; before the baseline there is nothing to say it of."""
-    return quarantine_of_run(ctx).lines() if ctx.config.quarantine and ctx.path(BASELINE).exists() else ()
 
 
 def _not_protected(ctx: Context) -> tuple[str, ...]:

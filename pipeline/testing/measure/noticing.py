@@ -180,16 +180,11 @@ class _Looked:
             yield from spread(chain.from_iterable(map(self._all, (*first, *rest))))
 
     def _in(self, places: Collection[tuple[str, str]]) -> Iterator[Mutant]:
-        wanted: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        names_in: defaultdict[str, list[str]] = defaultdict(list)
         for path, name in places:
-            wanted[path, _last(name)].append(name)
-        paths = sorted({path for path, _ in places}.intersection(self._sources))
-        found = (mutant for path in paths for mutant in self._all(path))
-        yield from spread(
-            mutant
-            for mutant in found
-            if any(_is_of(mutant.function, name) for name in wanted[mutant.path, _last(mutant.function)])
-        )
+            names_in[path].append(name)
+        found = (mutant for path in self._sources if path in names_in for mutant in self._all(path))
+        yield from spread(one for one in found if any(_is_of(one.function, name) for name in names_in[one.path]))
 
     def _all(self, path: str) -> tuple[Mutant, ...]:
         if path not in self._read and len(self._read) < _MOST_FILES:
@@ -211,10 +206,6 @@ def _place(entry: str) -> tuple[str, str]:
     """Return path and dotted name of what a test enters or refers to."""
     path, _, name = entry.partition("::")
     return path, name.replace("::", ".").replace(_INNER, "")
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
 
 
 def _is_of(one: str, other: str) -> bool:

@@ -135,7 +135,7 @@ def written_files(ctx: HasToolchain, before: Observation, after: Observation, tr
         tree: Its tree.
     """
     locks = {language.lock for language in LANGUAGES.values()}
-    written = sorted(path for path in {*after.touched} - {*before.touched} if _name(path) not in locks)
+    written = sorted(path for path in {*after.touched} - {*before.touched} if path.rpartition("/")[2] not in locks)
     new = {*after.modules.values()} - {*before.modules.values(), *written}
     loaded = sorted(path for path in new if _lies_in_tests(after.layout, path))
     there = {entry.path for entry in ctx.repository.entries(tree)} if written or loaded else frozenset[str]()
@@ -171,10 +171,6 @@ def _loads(ctx: HasToolchain, layout: Layout, path: str) -> bool:
 
 def _lies_in_tests(layout: Layout, path: str) -> bool:
     return layout.is_test_side(path) or lies_among_tests(path)
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _serves(ctx: HasToolchain, layout: Layout, path: str) -> str | None:

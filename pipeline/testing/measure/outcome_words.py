@@ -193,11 +193,7 @@ def _mutated(found: MutationEvidence) -> str:
     run = f"all of the {found.asked} test(s) that were run" if found.asked else "the tests that were run"
     who = f"With each of these changes {run} pass: the task's own, and others that touch the changed files."
     note = f"{who} It may change nothing that matters, or a test is missing."
-    return "\n\n".join([head, note, *map(_survivor, found.survivors)])
-
-
-def _survivor(survivor: Survivor) -> str:
-    return f"{bullets([_placed(survivor)])}\n\n{fenced(survivor.source)}"
+    return "\n\n".join([head, note, *(f"{bullets([_placed(one)])}\n\n{fenced(one.source)}" for one in found.survivors)])
 
 
 def _placed(survivor: Survivor) -> str:

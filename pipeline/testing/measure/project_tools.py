@@ -104,7 +104,7 @@ class Kit:
         path = (*map(str, self.folders), *(folder for shell in shells for folder in shell), *SYSTEM_PATH)
         found: dict[str, str] = {}
         for _, env in reversed(self.parts):
-            found |= _unwritable(env.variables)
+            found |= {name: value for name, value in env.variables.items() if name not in _CACHED}
         return {
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": "0",
@@ -150,16 +150,11 @@ class Kit:
 
 def _command(project: Project, env: Environment, mount: Mount) -> tuple[str, ...]:
     """Return the test command; it names the root for runners that would choose another one for single files."""
-    option, workspace = _root_option(project), project.view(View(mount)).workspace
-    language = LANGUAGES.get(project.name)
+    language, workspace = LANGUAGES.get(project.name), project.view(View(mount)).workspace
+    option = language.root_option if language is not None else ""
     ignored = project.nested if language is not None and language.ignore_option else ()
     without = (f"{language.ignore_option}={mount.target / folder}" for folder in ignored if language is not None)
     return (*env.command, *((f"{option}={workspace}",) if option else ()), *without)
-
-
-def _root_option(project: Project) -> str:
-    language = LANGUAGES.get(project.name)
-    return language.root_option if language is not None else ""
 
 
 def _runner(project: Project, env: Environment, mount: Mount) -> dict[str, object]:
@@ -170,10 +165,6 @@ def _runner(project: Project, env: Environment, mount: Mount) -> dict[str, objec
         "sources": project.toolchain.sources,
         "argv": _command(project, env, mount),
     }
-
-
-def _unwritable(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if name not in _CACHED}
 
 
 def program_for(ctx: MeasurementContext, word: str, kit: Kit | None) -> Program:

@@ -240,7 +240,7 @@ class ClaimedCommit:
             UserError: the disk does not take it.
         """
         ledger = self.kept.evidence.ledger
-        if ledger is not None and not self._is_here(ledger.tree):
+        if ledger is not None and self.ctx.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
             raise Unchecked(f"the tests were judged on the tree {ledger.tree[:12]}, which is not here")
         if ledger is not None:
             self.ctx.repository.entries(ledger.tree)
@@ -329,9 +329,6 @@ class ClaimedCommit:
         if issue == self.claim.issue:
             return []
         return [Problem(why=f"the trailer Issue says {self.claim.issue}, and the run worked on {issue}")]
-
-    def _is_here(self, tree: str) -> bool:
-        return self.ctx.repository.resolve(f"{tree}^{{tree}}") is not None
 
     def _may_make(self) -> frozenset[str]:
         """Return the files that @make may change and @test may not."""

@@ -163,7 +163,8 @@ async def check_green(
     suspects = await confirm(ctx, verdict.regressions, runs.trees[1], runs.trees[0], after)
     told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
     # Where the commit was put on other commits, the evidence knows tests that its new parent may not have.
-    gone = [entry for entry in verdict.missing if entry in before.records or _is_named(entry, ledger)]
+    known_ids = before.records.keys() | ({*ledger.red, *ledger.guards} if ledger is not None else set())
+    gone = [entry for entry in verdict.missing if entry in known_ids]
     words = {
         "is gone": gone,
         "cannot be collected, and could before": verdict.uncollected,
@@ -182,7 +183,8 @@ async def check_green(
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
     known = (entry for entry in suspects.unstable if entry in flaky_before)
     flaky = tuple(f"flaky before, not counted: {entry}" for entry in (*suspects.flaky, *known))
-    excused = {*excused_now.excused, *(entry for entry, record in before.records.items() if _is_judged(record, ledger))}
+    judged = [entry for entry, record in before.records.items() if ledger is not None and ledger.owns(record)]
+    excused = {*excused_now.excused, *judged}
     red = not_protected(before, limit_of(ctx), excused)
     found = AsTheyWere()
     if old_form is not None and not problems:
@@ -192,14 +194,6 @@ async def check_green(
     problems += [Problem(id=entry, why=_SOMETIMES) for entry in found.unstable if entry not in flaky_before]
     hidden = tuple(Problem(id=entry, why=f"{_CHANGED_TO_FIT}: {how}") for entry, how in found.hidden.items())
     return Green(tuple(problems), notes, still_passing(kept, after, ledger), hidden)
-
-
-def _is_judged(record: TestRecord, ledger: RedTests | None) -> bool:
-    return ledger is not None and ledger.owns(record)
-
-
-def _is_named(entry: str, ledger: RedTests | None) -> bool:
-    return ledger is not None and (entry in ledger.red or entry in ledger.guards)
 
 
 def _is_ours(entry: str, ledger: RedTests | None, before: Observation, after: Observation) -> bool:

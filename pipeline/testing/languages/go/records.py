@@ -23,7 +23,7 @@ from pipeline.judge.evidence.observation import Ended, Fault, Observation, Reach
 from pipeline.testing.languages.go import output as go_output
 from pipeline.testing.languages.go.project import Linked, Modules, Packages, Project, Test, TestEnded, is_test_side
 from pipeline.testing.languages.go.sources import Function, functions_of, names_of
-from pipeline.testing.languages.runners.exec_guard import REPLACED
+from pipeline.testing.languages.runners.exec_guard import REPLACED, how_ended
 from pipeline.testing.languages.runners.sessions import TAIL, Session, relative, state_of, unwatched, with_last_outcome
 from pipeline.testing.languages.sources.syntax_trees import with_helpers
 
@@ -348,4 +348,4 @@ def _how(run: _Run, name: str, outcome: Ended | None) -> str:
         return ""
     if run.panic is not None:
         return f"fatal error: {run.panic.said}"
-    return f"ended by signal {-run.line.code}" if run.line.code < 0 else f"exited by itself with {run.line.code}"
+    return how_ended(run.line.code)

@@ -19,7 +19,7 @@ from pipeline.testing.languages.javascript import faults
 from pipeline.testing.languages.javascript.project import PATTERNS, names_in, node_layout
 from pipeline.testing.languages.javascript.syntax import EVERYTHING, Region, resolved
 from pipeline.testing.languages.runners import sessions
-from pipeline.testing.languages.runners.exec_guard import REPLACED
+from pipeline.testing.languages.runners.exec_guard import REPLACED, how_ended
 from pipeline.testing.languages.runners.sessions import TAIL, Line, OutOfTime, ProcessLine, Session, state_of, unwatched
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ class Run:
                 whole = all(self._is_chosen(records[one.id]) for one in own if isinstance(one, Item))
                 if record.done and record.code and not record.timed_out and whole and not any(map(_has_failed, own)):
                     ended = (one.id for one in own if isinstance(one, End))
-                    yield from ((name, _how(record.code)) for name in ended if name in records)
+                    yield from ((name, how_ended(record.code)) for name in ended if name in records)
 
     def _collected(self, item: Item) -> TestRecord:
         path = item.id.partition("::")[0]
@@ -400,10 +400,6 @@ class Run:
 
 def _has_failed(one: Said) -> bool:
     return isinstance(one, Cut | Uncollected) or (isinstance(one, End) and one.skipped is None and not one.passed)
-
-
-def _how(code: int) -> str:
-    return f"ended by signal {-code}" if code < 0 else f"exited by itself with {code}"
 
 
 def _outcome(one: End, *, begun: bool) -> Ended:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.testing.languages.javascript.channel import Channel, Progress
-from pipeline.testing.languages.runners.exec_guard import Watch, start
+from pipeline.testing.languages.runners.exec_guard import Watch, how_ended, start
 from pipeline.testing.languages.runners.processes import Records, begin
 
 _TAIL = 16_000
@@ -94,7 +94,7 @@ class Job:
         if hints is not None:
             os.close(hints)
         progress = self._progress
-        how = f"ended by signal {-code}" if code < 0 else f"exited by itself with {code}"
+        how = how_ended(code)
         if gone and not progress.forged:
             self._blame("crashed", [name for name in gone if name in progress.open], "ended its process")
         elif not progress.forged:

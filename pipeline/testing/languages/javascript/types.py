@@ -59,7 +59,7 @@ class Plan:
 
 def plan(runner: BoxedRunner, project: Project, sources: Sources) -> Plan:
     """Return the programs to run for a project."""
-    scripts = [path for path in sorted(sources.code) if not _is_declaration(path)]
+    scripts = [path for path in sorted(sources.code) if not path.endswith((".d.ts", ".d.mts", ".d.cts"))]
     configs = _configs(sources) if any((one.path / "typescript").exists() for one in runner.asked.env.installed) else []
     plain = [path for path in scripts if not path.endswith(TYPED) and not sources.has_markup(path)]
     # what only a bundler can read, and typed sources without a compiler, are read by our own parser
@@ -80,10 +80,6 @@ def _configs(sources: Sources) -> list[str]:
     if _CONFIG in sources.files:
         return [_CONFIG]
     return sorted(path for path in sources.files if PurePosixPath(path).name == _CONFIG and path.count("/") <= 2)  # noqa: PLR2004  (packages/a/tsconfig.json)
-
-
-def _is_declaration(path: str) -> bool:
-    return path.endswith((".d.ts", ".d.mts", ".d.cts"))
 
 
 def _kind(path: str, project: Project) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.judge.evidence.observation import CollectionError, Fault, Frame, Observation, Reach, RunState, TestRecord
+from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Reach, RunState, TestRecord
 from pipeline.testing.languages.projects import merging
 from pipeline.testing.languages.protocol import (
     EditableRoot,
@@ -114,10 +114,8 @@ class Place:
         return record.model_copy(update=update)
 
     def _fault(self, fault: Fault) -> Fault:
-        return fault.model_copy(update={"frames": tuple(map(self._frame, fault.frames))})
-
-    def _frame(self, frame: Frame) -> Frame:
-        return frame.model_copy(update={"path": self.outer_path(frame.path)})
+        frames = tuple(one.model_copy(update={"path": self.outer_path(one.path)}) for one in fault.frames)
+        return fault.model_copy(update={"frames": frames})
 
     def _reach(self, reach: Reach) -> Reach:
         return Reach(

@@ -195,3 +195,8 @@ def _install(*, ends: bool) -> int:
             return listener
     number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))
+
+
+def how_ended(code: int) -> str:
+    """Return in words how a process ended that had not said its result."""
+    return f"ended by signal {-code}" if code < 0 else f"exited by itself with {code}"

@@ -492,7 +492,7 @@ class Panics:
             return last
         before = self.all[: self.all.index(last)]
         others = (panic for panic in reversed(before) if panic.is_raised and not panic.passes_on)
-        return next((panic for panic in others if not _is_same_thread(panic, last)), last)
+        return next((panic for panic in others if (panic.thread, panic.number) != (last.thread, last.number)), last)
 
     def raised(self, test: str) -> tuple[Panic, ...]:
         """Return the panics that were really raised, as far as text can show; caught ones and other threads' included.
@@ -512,15 +512,12 @@ def read_panics(printed: str) -> Panics:
     """Return the panics in what a test printed."""
     found = list(_PANIC.finditer(printed))
     following = [match.start() for match in found[1:]] + [len(printed)] * bool(found)
-    return Panics(tuple(_panic(match, printed[match.end() : end]) for match, end in zip(found, following, strict=True)))
-
-
-def _panic(head: re.Match[str], body: str) -> Panic:
-    return Panic(head["thread"], head["number"] or "", (head["file"], int(head["line"])), body)
-
-
-def _is_same_thread(panic: Panic, other: Panic) -> bool:
-    return (panic.thread, panic.number) == (other.thread, other.number)
+    return Panics(
+        tuple(
+            Panic(head["thread"], head["number"] or "", (head["file"], int(head["line"])), printed[head.end() : end])
+            for head, end in zip(found, following, strict=True)
+        )
+    )
 
 
 def _fits(panic: Panic, last: Panic) -> bool:

@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import Ended, Fault, Frame, Observation, Raised, Reach, RunState, TestRecord
-from pipeline.testing.languages.runners.exec_guard import REPLACED
+from pipeline.testing.languages.runners.exec_guard import REPLACED, how_ended
 from pipeline.testing.languages.runners.sessions import TAIL, Session, relative, state_of, unwatched, with_last_outcome
 from pipeline.testing.languages.rust import output
 from pipeline.testing.languages.sources.syntax_trees import with_helpers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from pipeline.testing.languages.rust.project import Doctest, Project, Test
+    from pipeline.testing.languages.rust.project import Project, Test
 
 _FAILED_CODE: Final = 101
 _COUNTED: Final = re.compile(r"(?:^|\n)test result: FAILED\. ")
@@ -45,8 +45,12 @@ def observe(
         command: What a person would type.
         tail: What the compiler said, for people.
     """
-    records = {test.id: _collected(test) for test in (*project.tests.values(), *project.hidden.values())}
-    records |= {test.id: _documented(test) for test in project.doctests.values()}
+    there = [(test, test.function) for test in (*project.tests.values(), *project.hidden.values())]
+    documented = [(test, test.id) for test in project.doctests.values()]
+    records = {
+        test.id: TestRecord(id=test.id, function=function, path=test.path, region_sha256=test.sha256)
+        for test, function in (*there, *documented)
+    }
     ignored = (test for test in project.tests.values() if test.is_ignored)
     records |= {test.id: _skipped(test, records[test.id]) for test in ignored}
     said: list[str] = [tail, *unwatched(line.unwatched for line in session.of(output.TestEnded))]
@@ -87,14 +91,6 @@ def _state(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
     return state_of(session, timed_out=timed_out)
 
 
-def _collected(test: Test) -> TestRecord:
-    return TestRecord(id=test.id, function=test.function, path=test.path, region_sha256=test.sha256)
-
-
-def _documented(test: Doctest) -> TestRecord:
-    return TestRecord(id=test.id, function=test.id, path=test.path, region_sha256=test.sha256)
-
-
 def _skipped(test: Test, record: TestRecord) -> TestRecord:
     reason = (test.source and test.source.ignored) or "ignored"
     return record.model_copy(update={"outcome": Ended.SKIPPED, "phase": "call", "reason": reason})
@@ -106,7 +102,8 @@ def _ran(project: Project, test: Test, line: output.TestEnded, record: TestRecor
     fault = _fault(project, test, line, printed) if outcome is Ended.FAILED else None
     # nothing is traced: of a test that passes it is not known what it reached, only what it mentions
     reach = _reach(project, test, fault, printed) if trace and fault is not None else None
-    reason = "; ".join(_how(line, outcome))
+    crashed = [how_ended(line.code)] if outcome is Ended.CRASHED else []
+    reason = "; ".join([*crashed, *([REPLACED] if outcome is not Ended.PASSED and line.replaced else [])])
     return record.model_copy(
         update={"outcome": outcome, "phase": "call", "fault": fault, "reach": reach, "reason": reason}
     )
@@ -130,13 +127,6 @@ def _is_last_word(test: Test, stdout: str) -> bool:
     name = rf"test {re.escape(test.name)}(?: - should panic)? \.\.\. "
     result = rf"test result: ok\. 1 passed; 0 failed; 0 ignored; 0 measured; {others} filtered out; "
     return re.search(rf"{name}(?:.*\n)*?ok\n\n{result}finished in [\d.]+s\s*\Z", stdout) is not None
-
-
-def _how(line: output.TestEnded, outcome: Ended) -> Iterator[str]:
-    if outcome is Ended.CRASHED:
-        yield f"ended by signal {-line.code}" if line.code < 0 else f"exited by itself with {line.code}"
-    if outcome is not Ended.PASSED and line.replaced:
-        yield REPLACED
 
 
 def _printed(project: Project, test: Test, line: output.TestEnded) -> output.Printed:
