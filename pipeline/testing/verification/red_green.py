@@ -163,7 +163,7 @@ async def check_green(
     suspects = await confirm(ctx, verdict.regressions, runs.trees[1], runs.trees[0], after)
     told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
     # Where the commit was put on other commits, the evidence knows tests that its new parent may not have.
-    known_ids = before.records.keys() | ({*ledger.red, *ledger.guards} if ledger is not None else set())
+    known_ids = before.records.keys() | ({*ledger.red, *ledger.guards} if ledger is not None else set[str]())
     gone = [entry for entry in verdict.missing if entry in known_ids]
     words = {
         "is gone": gone,
