@@ -87,7 +87,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-@pytest.mark.parametrize("dispatches", [20, 1000])
+@pytest.mark.parametrize("dispatches", [20, pytest.param(1000, marks=pytest.mark.timeout(3600))])
 @pytest.mark.broad(but_first=1)
 def test_what_other_lanes_write_is_no_escape(place: Place, dispatches: int) -> None:
     """Acceptance check 27."""
