@@ -21,7 +21,7 @@ from pipeline.repo import PLAIN, Entry, TreeChange
 from pipeline.repo.settings import paths_git_uses
 from pipeline.run.files import to_json
 from pipeline.steps import own_steps
-from pipeline.steps.asking.artifacts import evidence_md, suspicions_md, work_notes_md
+from pipeline.steps.asking.artifacts import evidence_md, functions_of, suspicions_md, work_notes_md
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
 from pipeline.steps.asking.reviews import Review, ask_reviewers, last_review, reports_of, review_artifacts, summarise
@@ -115,7 +115,9 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     asked = (*(f"task-{task.id}.md" for task in done), *map(request_name, own))
     artifacts["tasks"] = list(map(ctx.path, asked))
     found = [evidence for task in done if (evidence := read_evidence(ctx, task.id)) is not None]
-    shown = [ctx.path(ctx.write(f"evidence/task-{e.task}.md", evidence_md(e, ctx.task(e.task)))) for e in found]
+    functions = functions_of(ctx)
+    words = {f"evidence/task-{one.task}.md": evidence_md(one, ctx.task(one.task), functions) for one in found}
+    shown = [ctx.path(ctx.write(name, text)) for name, text in words.items()]
     already = [ctx.path(already_name(task.id)) for task in done]
     artifacts["evidence"] = [*shown, *(path for path in already if path.exists())]
     number, patch = review.ordinal, ctx.repository.patch(ctx.state.start, ctx.state.head)

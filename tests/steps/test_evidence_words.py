@@ -26,7 +26,7 @@ def red(function: str, message: str, cls: RedClass = RedClass.ASSERTION_MISMATCH
 def words(entries: dict[str, RedEntry]) -> list[str]:
     ledger = RedTests(task="1", tree="t", red=entries, guards={})
     evidence = TaskEvidence(task="1", tests_tree="t", production="p", test_paths=(), command=(), ledger=ledger)
-    return evidence_md(evidence, TASK).partition("## RED\n\n")[2].strip().splitlines()
+    return evidence_md(evidence, TASK, {}).partition("## RED\n\n")[2].strip().splitlines()
 
 
 def test_what_twelve_tests_say_with_other_values_stands_there_once_with_each_id() -> None:
@@ -54,7 +54,7 @@ def test_cases_of_one_function_are_named_by_it() -> None:
 def test_test_files_that_the_task_does_not_name_are_told() -> None:
     paths = ("greet.py", "tests/helpers.py", "tests/test_greet.py", "tests/test_old.py")
     evidence = TaskEvidence(task="1", tests_tree="t", production="p", test_paths=paths, command=())
-    told = evidence_md(evidence, TASK).partition("## Test Files That the Task Does Not Name\n\n")[2]
+    told = evidence_md(evidence, TASK, {}).partition("## Test Files That the Task Does Not Name\n\n")[2]
     assert told.strip() == "- `tests/helpers.py`"
 
 
@@ -67,3 +67,11 @@ def test_the_most_that_is_named_are_functions_and_cases_are_a_number() -> None:
         "t.py::test_ordinal (61 cases)",
         "t.py::test_one[a]",
     ]
+
+
+def test_guards_that_are_cases_of_one_function_are_one_line() -> None:
+    functions = {f"t.py::test_words[{n}]": "t.py::test_words" for n in range(50)}
+    ledger = RedTests(task="1", tree="t", red={}, guards={**dict.fromkeys(functions, "r"), "t.py::test_one": "r"})
+    evidence = TaskEvidence(task="1", tests_tree="t", production="p", test_paths=(), command=(), ledger=ledger)
+    told = evidence_md(evidence, TASK, functions).partition("## Guards\n\n")[2]
+    assert told.strip().splitlines() == ["- t.py::test_words (50 cases)", "- t.py::test_one"]

@@ -21,7 +21,7 @@ from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incompl
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.steps.asking.reviews import remarks
-from pipeline.steps.evidence_records import BASELINE, baseline_of, read_evidence
+from pipeline.steps.evidence_records import BASELINE, baseline_of, kept_tests, read_evidence
 from pipeline.testing.languages import readers
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.measure.composed_trees import both
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.judge.evidence.observation import TestRecord
     from pipeline.judge.evidence.red_tests import RedEntry, RedTests
     from pipeline.judge.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -56,7 +55,7 @@ def folded(ids: Iterable[str], functions: Mapping[str, str]) -> list[str]:
     return [entries[0] if len(entries) == 1 else function for function, entries in _by_function(ids, functions)]
 
 
-def counted_cases(ids: Iterable[str], functions: Mapping[str, str], most: int) -> list[str]:
+def counted_cases(ids: Iterable[str], functions: Mapping[str, str], most: int | None = None) -> list[str]:
     """Return the first test functions of ids, at most so many, each with the number of its cases where it has some."""
     return [
         entries[0] if len(entries) == 1 else f"{function} ({len(entries)} cases)"
@@ -71,16 +70,16 @@ def _by_function(ids: Iterable[str], functions: Mapping[str, str]) -> Iterable[t
     return found.items()
 
 
-def functions_of(records: Mapping[str, TestRecord]) -> dict[str, str]:
-    """Return the function of each test."""
-    return {entry: record.function for entry, record in records.items()}
+def functions_of(ctx: Context) -> dict[str, str]:
+    """Return the function of each test that was there before the run, or that a task has added."""
+    return {entry: record.function for entry, record in {**baseline_of(ctx).records, **kept_tests(ctx)}.items()}
 
 
 def baseline_md(ctx: Context) -> str:
     """Return how the tests stood before the run."""
     known = json.loads(ctx.read(BASELINE))
     records = baseline_of(ctx).records
-    functions = functions_of(records)
+    functions = functions_of(ctx)
     projects = [one.place.marks for one in projects_in(ctx.toolchain) if one.folder]
     return "# The tests before the run\n" + sections(
         ("Outcomes", f"{in_sum(one.outcome for one in records.values())}. Command: `{' '.join(known['command'])}`"),
@@ -98,7 +97,7 @@ def red_md(ctx: Context, ledger: RedTests, notes: Iterable[str]) -> str:
     return f"# RED of task {ledger.task}\n" + sections(
         ("Command", f"`{' '.join(json.loads(ctx.read(BASELINE))['command'])}`, with ids from below"),
         ("Must Turn Green", bullets(_failed(ledger.red))),
-        ("Pass and Must Still Pass", bullets(ledger.guards)),
+        ("Pass and Must Still Pass", bullets(counted_cases(ledger.guards, functions_of(ctx)))),
         ("What @test Says", bullets(notes)),
     )
 
@@ -108,8 +107,8 @@ _ONE: Final = (
 )
 
 
-def evidence_md(evidence: TaskEvidence, task: Task) -> str:
-    """Return the evidence of one task for who reviews the result."""
+def evidence_md(evidence: TaskEvidence, task: Task, functions: Mapping[str, str]) -> str:
+    """Return the evidence of one task for who reviews the result; *functions* are those of the tests, by id."""
     ledger = evidence.ledger
     named = {path for file in (*task.files, *task.test_files) for path in (file.path, file.origin)}
     named |= {test.id.partition("::")[0] for test in task.tests_to_change}
@@ -118,8 +117,8 @@ def evidence_md(evidence: TaskEvidence, task: Task) -> str:
         ("Writers", _ONE if evidence.writers is not None else ""),
         ("RED", _red(evidence) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
         ("Proof", f"its tests are what proves {evidence.proved_by}" if evidence.proved_by else ""),
-        ("Guards", bullets(folded(ledger.guards, {})) if ledger is not None else ""),
-        ("GREEN", bullets(_green(evidence.green)) if evidence.green is not None else ""),
+        ("Guards", bullets(counted_cases(ledger.guards, functions)) if ledger is not None else ""),
+        ("GREEN", bullets(_green(evidence.green, functions)) if evidence.green is not None else ""),
         ("Criteria", bullets(_shown(one) for one in evidence.criteria)),
         (
             "Test Files That the Task Does Not Name",
@@ -153,7 +152,7 @@ def _alike(red: Mapping[str, RedEntry]) -> Iterator[str]:
             yield from _failed({entry: red[entry] for entry in entries})
             continue
         first = red[entries[0]]
-        named = ", ".join(counted_cases(entries, {entry: red[entry].function for entry in entries}, len(entries)))
+        named = ", ".join(counted_cases(entries, {entry: red[entry].function for entry in entries}))
         yield f"{len(entries)} tests fail alike: {named}: {red_words(first.cls)}, such as {one_line(first.message)}"
 
 
@@ -167,11 +166,11 @@ def _failed(red: Mapping[str, RedEntry]) -> Iterator[str]:
         yield f"{entries[0]}: {said}" if len(entries) == 1 else f"{function} ({len(entries)} cases): {said}"
 
 
-def _green(green: GreenEvidence) -> Iterator[str]:
+def _green(green: GreenEvidence, functions: Mapping[str, str]) -> Iterator[str]:
     yield f"{len(green.passed)} tests of the task pass; {green.kept} others are held against the baseline"
-    yield from (f"came with production, and passes: {entry}" for entry in folded(green.new_ids, {}))
+    yield from (f"came with production, and passes: {entry}" for entry in counted_cases(green.new_ids, functions))
     yield from (f"flaky, not counted: {entry}" for entry in green.flaky)
-    yield from (f"fails on stubs, as it has to: {entry}" for entry in folded(green.stub_failures, {}))
+    yield from (f"fails on stubs, as it has to: {entry}" for entry in counted_cases(green.stub_failures, functions))
     yield from green.as_they_were or ()
     yield from green.controls
 
