@@ -216,7 +216,7 @@ class Project:
         script = self.script(entries)
         self.configure(f'{extra}\n[agents]\nbackend = "scripted"\nscript = "{script}"\n')
 
-    def redfirst(self, *argv: str, cwd: Path | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    def redfirst(self, *argv: str, cwd: Path | None = None, timeout: float = 580) -> subprocess.CompletedProcess[str]:
         """Run redfirst to its end."""
         command = [str(REDFIRST), *argv]
         return forked.run(command, cwd=cwd or self.root, env=self.environment(), timeout=timeout)

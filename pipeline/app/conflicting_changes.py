@@ -37,7 +37,8 @@ def look(ctx: Context) -> None:
         return  # publication was tried, and may have left changes of its own; it says itself what is in the way
     ours = _written(ctx)
     dirty = _uncommitted(ctx)
-    met = [path for path in dirty if path in ours or any(_is_there(ctx, one) for one in ours if _is_below(one, path))]
+    below = {path: [one for one in ours if path.endswith("/") and one.startswith(path)] for path in dirty}
+    met = [path for path in dirty if path in ours or any(_is_there(ctx, one) for one in below[path])]
     if met and (ctx.lane.step in {Step.PUBLISH, Step.FAILURE} or ctx.lane.gate == "commit"):
         ctx.say(f"    not committed: {_few(met)}, where the run writes: publication will refuse to overwrite it")
     elif met:
@@ -128,10 +129,6 @@ def _uncommitted(ctx: Context) -> list[str]:
         if place.is_file() and hashlib.sha256(place.read_bytes()).hexdigest() in known:
             shown.add(paths[name])
     return sorted(line[3:] for line in ctx.repository.status(WORKFLOW) if line[3:] not in shown)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return folder.endswith("/") and path.startswith(folder)
 
 
 def _is_there(ctx: Context, path: str) -> bool:

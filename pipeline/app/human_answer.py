@@ -320,7 +320,7 @@ def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Dif
         "changes": changes if asked.writable else [],
         "refused": [],
         "left_out": [] if asked.writable else [change["path"] for change in changes],
-        "built": list(difference.left_out),
+        "built": list(difference.left_out) if asked.writable else [],
         "remarks": human_report.remarks(asked, content),
         "waiting": FileLease.is_held(asked.run_folder) if is_a_run else None,
     }

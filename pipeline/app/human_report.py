@@ -206,7 +206,8 @@ def proof_faults(desk: Desk, report: CheckReview | SuiteJudgement) -> list[Fault
         if proof is None:
             continue
         if proof.test is not None and (desk.files / proof.test.path).exists():
-            found.append(Fault(f"{at}/test/path", f"{proof.test.path} is there already: a proof is a new file."))
+            said = f"{proof.test.path} is there already: a proof is a new file. Remove what you tried at your desk."
+            found.append(Fault(f"{at}/test/path", said))
         if proof.edit is not None:
             found += [Fault(f"{at}/edit/{key}", said) for key, said in _of_edit(desk.files, proof.edit)]
     return found

@@ -379,7 +379,7 @@ def test_an_exchange_cannot_send_a_hand_in_elsewhere(project: Project, run: Run,
     (exchange / "desk").write_text(str(elsewhere))
     done = ask(project, "hand-in", "--verdict", "ACCEPTABLE")
     assert done.returncode == 2, done.stdout
-    assert not (elsewhere / "report.json").exists()
+    assert not (elsewhere / "handed-in.json").exists()
 
 
 @pytest.mark.parametrize("name", FILES)

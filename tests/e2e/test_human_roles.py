@@ -178,10 +178,10 @@ def test_a_plan_that_comes_back_is_in_the_form_that_its_author_opens(tmp_path: P
     }
     project.use_script([sent_back, PLAN_SIMPLE, accepted, *HONEST[2:]])
     driver = begin(project, "run", "GAL-1", "--agent", "orchestrator=human")
-    given = tmp_path / "report.json"
     opened: list[dict[str, Any]] = []
 
     def refused(asked: Asked, report: dict[str, Any]) -> tuple[str, str]:
+        given = desk.folder / "report.json"  # who fills one in there has not handed it in
         given.write_text(json.dumps(report))
         error = hand_in(project, asked, "--report", str(given))["error"]
         return error["message"].removeprefix("Nothing was handed in. ").partition(". ")[0], error["pointer"]
@@ -202,6 +202,7 @@ def test_a_plan_that_comes_back_is_in_the_form_that_its_author_opens(tmp_path: P
             )
             vague = {**PLAN["report"], "risks": ["none", "TODO"]}
             assert refused(asked, vague)[1] == "/risks/1"
+        given = desk.folder / "report.json"
         given.write_text(json.dumps(SPLIT["report"] if asked.kind == "split" else opened[-1] or PLAN["report"]))
         assert hand_in(project, asked, "--report", str(given))["ok"] is True
     document = result(driver)

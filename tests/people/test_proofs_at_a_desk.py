@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("proof", "at", "said"),
     [
-        ({"test": {"path": "tests/test_old.py", "content": "x"}}, "test/path", "is there already"),
+        ({"test": {"path": "tests/test_old.py", "content": "x"}}, "test/path", "Remove what you tried"),
         ({"test": {"path": "tests/test_new.py", "content": "x"}}, None, ""),
         ({"edit": {"path": "code.py", "old": "a", "new": "b"}}, "edit/old", "It is 2 times in code.py"),
         ({"edit": {"path": "code.py", "old": "a = 1", "new": "b"}}, None, ""),

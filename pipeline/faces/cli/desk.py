@@ -104,7 +104,7 @@ def _brief(found: Desk, asked: Asked) -> str:
     tests = (
         ", run-tests (the tests, as the run runs them)"
         if found.tests.exists()
-        else "; no run-tests: that is for who writes tests or code"
+        else "; no run-tests (for who writes tests or code): try what you like there by the project's own runner"
     )
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     word = deciding(asked.report_schema)

@@ -253,7 +253,7 @@ class Observation(Value):
         """Return why nothing may be concluded from this run, None if it is usable (ENV_BROKEN, matrix 5)."""
         if self.foreign_modules:
             first = self.foreign_modules[0]
-            return f"module {first.name} of this project was loaded from {first.origin}, not from the measured files"
+            return f"module {first.name} was loaded from {first.origin}: install this project there as editable"
         if self.state is RunState.UNUSABLE and not self.collection_errors:
             return self.detail or "the test runner left no usable records"
         return None
