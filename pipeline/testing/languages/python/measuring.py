@@ -162,7 +162,7 @@ def same_addresses() -> tuple[str, ...]:
     """
     program = shutil.which("setarch", path="/usr/bin:/bin")
     prefix = (program, "-R") if program is not None else ()
-    tried = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    tried = subprocess.run([*prefix, "true"], capture_output=True, process_group=0, check=False)
     return prefix if tried.returncode == 0 else ()
 
 
