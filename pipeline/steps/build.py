@@ -162,8 +162,7 @@ async def _compiled(ctx: Context, sides: Parted) -> Parted:
 
 
 async def _loads(ctx: Context, sides: Parted) -> bool:
-    seen = await look(_supposing(ctx, sides), sides.tests)
-    return seen.unread <= baseline_of(ctx).unread
+    return (await look(_supposing(ctx, sides), sides.tests)).unread <= baseline_of(ctx).unread
 
 
 def _supposing(ctx: Context, sides: Parted) -> Context:

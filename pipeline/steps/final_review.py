@@ -26,7 +26,7 @@ from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
 from pipeline.steps.asking.reviews import Review, ask_reviewers, last_review, reports_of, review_artifacts, summarise
 from pipeline.steps.evidence.green import probe_artifacts
-from pipeline.steps.evidence_records import baseline_of, quarantine_of_run, read_evidence
+from pipeline.steps.evidence_records import baseline_of, known_tests, quarantine_of_run, read_evidence
 from pipeline.steps.judgements import already_name
 from pipeline.steps.publication.commits import request_name
 from pipeline.steps.publication.follow_ups import not_testable_manifest
@@ -115,7 +115,7 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     asked = (*(f"task-{task.id}.md" for task in done), *map(request_name, own))
     artifacts["tasks"] = list(map(ctx.path, asked))
     found = [evidence for task in done if (evidence := read_evidence(ctx, task.id)) is not None]
-    functions = functions_of(ctx)
+    functions = functions_of(known_tests(ctx))
     words = {f"evidence/task-{one.task}.md": evidence_md(one, ctx.task(one.task), functions) for one in found}
     shown = [ctx.path(ctx.write(name, text)) for name, text in words.items()]
     already = [ctx.path(already_name(task.id)) for task in done]

@@ -17,7 +17,7 @@ from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
-from pipeline.steps.evidence_records import baseline_of, read_evidence
+from pipeline.steps.evidence_records import baseline_of, known_tests, read_evidence
 from pipeline.testing.measure import project_checks
 from pipeline.testing.measure.composed_trees import compose
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
@@ -92,13 +92,13 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
     state = ctx.state.task
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
     artifacts |= handed_on(ctx, judged=True)
-    evidence = read_evidence(ctx, task.id)
+    evidence, functions = read_evidence(ctx, task.id), functions_of(known_tests(ctx))
     if evidence is not None and evidence.ledger is not None and state.testable:
-        words = red_md(ctx, evidence.ledger, notes_of_tests(ctx, task.id))
+        words = red_md(ctx, evidence.ledger, notes_of_tests(ctx, task.id), functions)
         artifacts |= ctx.artifact("red", f"evidence/red-{task.id}.md", words)
     impacted = impacted_tests(ctx, task, base)
     if impacted:
-        words = bullets(counted_cases(impacted, functions_of(ctx), HANDED)) + "\n"
+        words = bullets(counted_cases(impacted, functions, HANDED)) + "\n"
         artifacts |= ctx.artifact("impacted_tests", f"evidence/impacted-{task.id}.md", words)
     came_back = ctx.handed_words() if ctx.lane.via else []
     if ready is not None:  # the workspace was measured as it is: what was measured of it before is out of date

@@ -1,8 +1,8 @@
 """The desk of a person who plays a role: a folder with a copy of the code, and the files around it.
 
 It stays whatever becomes of the process that waits for it, so that Ctrl-C loses nothing. No agent is ever shown it, and
-only its owner can look into it. The hand-in is a rename: `handed-in.json` is not there, or it is
-whole. Nobody calls a file of his own so, as he might a report that he fills in.
+only its owner can look into it. The hand-in is a rename: `handed-in.json` is not there, or it is whole. Nobody calls a
+report so that he fills in by hand.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _ALLOW: Final[_Instruction] = (_RETURN, 0, 0, 0x7FFF0000)
 _NEW_NAMESPACE: Final = 0x7E020000  # CLONE_NEW*, but for the time namespace, which clone(2) cannot make
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _UNIX, _INET, _INET6, _NETLINK, _ROUTE = 1, 2, 10, 16, 0
-_ASK_PERSONALITY, _SAME_ADDRESSES = 0xFFFFFFFF, 0x0040000
+_ASK_PERSONALITY, _SAME_ADDRESSES = 0xFFFFFFFF, 0x0040000  # ADDR_NO_RANDOMIZE: tests whose order follows addresses
 
 
 class UnknownProcessorError(Exception):

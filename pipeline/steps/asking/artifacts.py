@@ -21,7 +21,7 @@ from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incompl
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.steps.asking.reviews import remarks
-from pipeline.steps.evidence_records import BASELINE, baseline_of, kept_tests, read_evidence
+from pipeline.steps.evidence_records import BASELINE, baseline_of, read_evidence
 from pipeline.testing.languages import readers
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.measure.composed_trees import both
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from pipeline.judge.evidence.observation import TestRecord
     from pipeline.judge.evidence.red_tests import RedEntry, RedTests
     from pipeline.judge.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -70,16 +71,16 @@ def _by_function(ids: Iterable[str], functions: Mapping[str, str]) -> Iterable[t
     return found.items()
 
 
-def functions_of(ctx: Context) -> dict[str, str]:
-    """Return the function of each test that was there before the run, or that a task has added."""
-    return {entry: record.function for entry, record in {**baseline_of(ctx).records, **kept_tests(ctx)}.items()}
+def functions_of(records: Mapping[str, TestRecord]) -> dict[str, str]:
+    """Return the function of each test."""
+    return {entry: record.function for entry, record in records.items()}
 
 
 def baseline_md(ctx: Context) -> str:
     """Return how the tests stood before the run."""
     known = json.loads(ctx.read(BASELINE))
     records = baseline_of(ctx).records
-    functions = functions_of(ctx)
+    functions = functions_of(records)
     projects = [one.place.marks for one in projects_in(ctx.toolchain) if one.folder]
     return "# The tests before the run\n" + sections(
         ("Outcomes", f"{in_sum(one.outcome for one in records.values())}. Command: `{' '.join(known['command'])}`"),
@@ -92,12 +93,12 @@ def baseline_md(ctx: Context) -> str:
     )
 
 
-def red_md(ctx: Context, ledger: RedTests, notes: Iterable[str]) -> str:
-    """Return what must turn green, how it failed, and what @test says of it."""
+def red_md(ctx: Context, ledger: RedTests, notes: Iterable[str], functions: Mapping[str, str]) -> str:
+    """Return what must turn green, how it failed, and what @test says of it; *functions* are those of tests, by id."""
     return f"# RED of task {ledger.task}\n" + sections(
         ("Command", f"`{' '.join(json.loads(ctx.read(BASELINE))['command'])}`, with ids from below"),
         ("Must Turn Green", bullets(_failed(ledger.red))),
-        ("Pass and Must Still Pass", bullets(counted_cases(ledger.guards, functions_of(ctx)))),
+        ("Pass and Must Still Pass", bullets(counted_cases(ledger.guards, functions))),
         ("What @test Says", bullets(notes)),
     )
 

@@ -47,7 +47,7 @@ def not_protected(before: Observation, limit_s: float | None, without: Collectio
     """
     found = [entry for entry in failing(before) if entry not in without]
     files = [error.path for error in before.collection_errors if error.path in found]
-    late = [entry for entry in found if entry in before.records and (before.records[entry].outcome is Ended.TIMED_OUT)]
+    late = [entry for entry in found if entry in before.records and before.records[entry].outcome is Ended.TIMED_OUT]
     failed = [entry for entry in found if entry in before.records and entry not in late]
     in_time = "in time" if limit_s is None else f"within {limit_s:g} s"
     return (

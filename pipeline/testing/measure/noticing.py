@@ -38,7 +38,6 @@ _MOST_FILES: Final = 12
 _PER_TEST: Final = 3
 _PER_FILE: Final = 100
 _PROCESS: Final = "process"
-_INNER: Final = ".<locals>"
 _OFF: Final = "`[probes] mutants` is 0"
 _UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
 _TIME_OVER: Final = "the time was over before a fault was tried (`[probes] seconds`)"
@@ -205,7 +204,7 @@ def _traced_as(record: TestRecord, traced: TestRecord) -> TestRecord:
 def _place(entry: str) -> tuple[str, str]:
     """Return path and dotted name of what a test enters or refers to."""
     path, _, name = entry.partition("::")
-    return path, name.replace("::", ".").replace(_INNER, "")
+    return path, name.replace("::", ".").replace(".<locals>", "")
 
 
 def _is_of(one: str, other: str) -> bool:

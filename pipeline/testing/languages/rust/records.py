@@ -102,8 +102,9 @@ def _ran(project: Project, test: Test, line: output.TestEnded, record: TestRecor
     fault = _fault(project, test, line, printed) if outcome is Ended.FAILED else None
     # nothing is traced: of a test that passes it is not known what it reached, only what it mentions
     reach = _reach(project, test, fault, printed) if trace and fault is not None else None
-    crashed = [how_ended(line.code)] if outcome is Ended.CRASHED else []
-    reason = "; ".join([*crashed, *([REPLACED] if outcome is not Ended.PASSED and line.replaced else [])])
+    crashed = how_ended(line.code) if outcome is Ended.CRASHED else ""
+    refused = REPLACED if line.replaced and outcome is not Ended.PASSED else ""
+    reason = "; ".join(filter(None, (crashed, refused)))
     return record.model_copy(
         update={"outcome": outcome, "phase": "call", "fault": fault, "reach": reach, "reason": reason}
     )

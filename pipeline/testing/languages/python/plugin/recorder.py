@@ -88,13 +88,14 @@ class Records:
         # a signal in the middle of a record would put what its handler writes there
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
         try:
-            left = b""
+            lines: list[bytes] = []
             for facts in of_each:
                 line = {"nonce": self._nonce, "n": self._count, "kind": kind}
                 line.update(facts)
                 self._count += 1
                 text = json.dumps(line, sort_keys=True, ensure_ascii=False)
-                left += text.encode("utf-8", "replace") + b"\n"  # a lone surrogate is not valid JSON
+                lines.append(text.encode("utf-8", "replace") + b"\n")  # a lone surrogate is not valid JSON
+            left = b"".join(lines)
             while left:
                 left = left[os.write(self._descriptor, left) :]
         finally:
