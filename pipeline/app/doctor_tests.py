@@ -193,7 +193,7 @@ async def check_collection(
         alone = await _run_whole(lab, tree) if config.toolchains.outside and seen.records else []
         return [_seen(repository, seen, seconds), *alone[-1:]]
 
-    return await _asked(repository, _bounded(config, limit_s), environ, _in_silence, collected) or []
+    return await _asked(repository, _bounded(config, limit_s), environ, lambda _: None, collected) or []
 
 
 async def check_whole_run(
@@ -275,17 +275,14 @@ def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
     why = no_baseline(repository, seen)
     if why is None and not seen.records:
         message = "no test of HEAD is found; a run can begin so, and its first tests are the first"
-        return _check(_ID, "warn", message, "if there are tests, let the project's runner find them by their names")
+        where = "by python_files (pytest), testMatch (Jest) or include (Vitest)"
+        return _check(_ID, "warn", message, f"if there are tests, say how their files are called, {where}")
     if why is None:
         message = f"{counted(len(seen.records), 'test')} of HEAD collected, in {seconds:.1f} s; {_FLAG} runs them"
         return _check(_ID, "ok", message)
     if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out
         return _check(_ID, "warn", uncollected(repository, seen), "mend it first: a run leaves these tests out")
     return _check(_ID, "fail", why, _MEND)
-
-
-def _in_silence(_: str) -> None:
-    pass
 
 
 def _bounded(config: Config, limit_s: float) -> Config:
