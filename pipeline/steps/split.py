@@ -135,8 +135,7 @@ def _taken(
     """Return the event of tasks that are there already, so that nobody is asked."""
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
     new = new_tasks(ctx, tasks) if specs is None else specs
-    count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
-    return Event(signal=signal, tasks=new, note=f"{count}, {how}", evidence=tuple(names))
+    return Event(signal=signal, tasks=new, note=f"{counted(len(tasks), 'task')}, {how}", evidence=tuple(names))
 
 
 def _refused(ctx: Context, report: Report, after: int) -> Malformed | None:

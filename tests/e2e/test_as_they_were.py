@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from e2e.lanes import play
 from e2e.shapes import FAST, SUMS, answers, evidence, sums_project
-from kit import FILES, GREET_DONE, TEST_GREET_NEW, judge, make_project
+from e2e.test_done_is_done import BREAKING
+from e2e.test_masked_tests import PATCHES
+from kit import FILES, GREET_DONE, HONEST, TEST_GREET, TEST_GREET_NEW, judge, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,3 +84,32 @@ def test_an_old_file_that_cannot_be_collected_any_more_is_a_signal_with_its_erro
     assert found.rows.count(SIGNAL) == 1, found.rows
     assert "tests/test_greet.py cannot be collected any more: ImportError: cannot import name 'greet'" in told(found)
     assert len(found.dispatches("implement")) == 1, "what is listed since is measured again, and nobody is asked"
+
+
+NEAR = "from greet import greet\n\n\ndef test_it_ends_so():\n    assert greet('Bob').endswith('!')\n"
+FAR = "".join(f"def test_{n}():\n    assert {n} < 3\n\n\n" for n in range(3))
+MEASURED = "the old tests as they were over the new code, must pass: "
+
+
+@pytest.mark.parametrize(("above", "ran"), [("", 2), ("import test_greet\n\n\n", 5)])
+def test_with_the_changed_file_only_its_nearest_are_run_if_no_other_file_mentions_it(
+    tmp_path: Path, above: str, ran: int
+) -> None:
+    files = {**FILES, "tests/test_near.py": NEAR, "tests/test_of_numbers.py": above + FAR}
+    found = play(make_project(tmp_path, files), HONEST)
+    assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
+    assert f"{MEASURED}{ran} passed" in found.document["_stderr"]
+    assert "old tests near the change over the new code again" not in found.document["_stderr"], "that was such a run"
+
+
+def test_a_changed_file_that_patches_the_code_for_its_neighbours_is_a_signal(tmp_path: Path) -> None:
+    less = TEST_GREET.replace('== "Hello, Ada!"', '.startswith("Hello, Ada")')
+    files = {**FILES, "tests/test_greet.py": less, "tests/test_near.py": NEAR, "tests/test_of_numbers.py": FAR}
+    old = less.partition("\n")[2]
+    tests = {"tests/test_greet.py": TEST_GREET_NEW.replace(TEST_GREET.partition("\n")[2], f"{PATCHES}\n{old}")}
+    wrong = judge("diagnose", diagnosis="production_logic", notes="it has to end so")
+    right = answers(FILES, {}, {"greet.py": GREET_DONE})[6]
+    script = answers(FILES, tests, {"greet.py": BREAKING})
+    found = play(make_project(tmp_path, files), [*script[:7], wrong, right, *script[7:]])
+    assert found.rows.count(SIGNAL) == 1, (found.rows, found.document["note"])
+    assert "changed to fit: tests/test_near.py::test_it_ends_so fails: " in told(found)

@@ -309,10 +309,8 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
     texts = both(ctx, old, new, changed_paths(ctx, old, new))
     production: dict[str, tuple[tuple[int, str], ...]] = {}
     tests: list[str] = []
-    known = [ctx.read(name) for name in _words(ctx)]
+    known = [*map(ctx.read, _words(ctx)), *(was.decode("utf-8", "replace") for _, was, _ in texts if was is not None)]
     for path, before, after in texts:
-        if before is not None:
-            known.append(before.decode("utf-8", "replace"))
         if after is None:
             continue
         code, test = added_lines_by_side(path, before or b"", after, layout)

@@ -13,7 +13,7 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
-from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
+from pipeline.steps.evidence.impact import impacted_tests, nearest_files, stand_alone, worth_repeating
 from pipeline.steps.evidence_records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
 from pipeline.steps.wanted_stubs import stubs_left
 from pipeline.testing.languages.protocol import Selection
@@ -145,7 +145,7 @@ async def measure_candidate(ctx: Context, task: Task, tree: str, in_lane: InLane
     pinned = pinned_changes(ctx, layout, named, state.red or ctx.state.head, tree)
     meanwhile = written_files(ctx, baseline_of(ctx), shown.observation, tree)
     told = in_lane is not None and in_lane.old_tests
-    alone = await _as_they_were(ctx, task, tree, evidence, kept) if holds and not told else AsTheyWere()
+    alone = await _as_they_were(ctx, task, tree, evidence, shown.observation) if holds and not told else AsTheyWere()
     return Measured(
         tree=tree,
         observation=shown.observation,
@@ -170,8 +170,15 @@ async def measure_candidate(ctx: Context, task: Task, tree: str, in_lane: InLane
 
 
 async def _as_they_were(
-    ctx: Context, task: Task, tree: str, evidence: TaskEvidence | None, kept: Mapping[str, TestRecord]
+    ctx: Context, task: Task, tree: str, evidence: TaskEvidence | None, now: Observation
 ) -> AsTheyWere:
+    def enough(paths: Collection[str]) -> Selection | None:
+        """Return these files, which no other one mentions, with the nearest: all others were run as they are."""
+        if not stand_alone(ctx, tree, paths):
+            return None
+        near = worth_repeating(ctx, impacted_tests(ctx, task, tree), now, evidence.ledger if evidence else None)
+        return Selection(files=frozenset({*paths, *(now.records[entry].path for entry in near)}))
+
     sides = Sides(
         ctx.state.task.start or ctx.state.start,
         tree,
@@ -180,7 +187,8 @@ async def _as_they_were(
         made={change.path for change in task.files} - {change.path for change in task.test_files},
         moved={change.origin: change.path for change in task.test_files if change.origin is not None},
     )
-    return await as_they_were(ctx, sides, kept, leave_of(task), run_start=ctx.state.start)
+    kept = kept_tests(ctx)
+    return await as_they_were(ctx, sides, kept, leave_of(task), run_start=ctx.state.start, enough=enough)
 
 
 @dataclass(frozen=True)

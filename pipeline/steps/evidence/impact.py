@@ -15,11 +15,12 @@ from pipeline.repo import Repository, TooLargeError
 from pipeline.steps.evidence_records import baseline_of, kept_tests
 from pipeline.testing.languages.runners import durations
 from pipeline.testing.languages.sources.mentions import is_source, mention_graph
+from pipeline.testing.languages.table import GO
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import CACHE, changed_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.evidence.red_tests import RedTests
@@ -110,6 +111,15 @@ def worth_repeating(
             break
         found.append(entry)
     return tuple(found)
+
+
+def stand_alone(ctx: Context, tree: str, tests: Collection[str]) -> bool:
+    """Return whether no other file of a tree can need one of these files of tests: none mentions it.
+
+    Where nothing is known the answer is no, as it is for Go, which compiles the tests of a folder together.
+    """
+    graph = {} if any(path.endswith(GO.sources) for path in tests) else graph_of(ctx.repository, tree)
+    return bool(graph) and all(used.isdisjoint(tests) for path, used in graph.items() if path not in tests)
 
 
 def graph_of(repository: Repository, tree: str) -> Graph:

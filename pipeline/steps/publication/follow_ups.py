@@ -220,7 +220,8 @@ async def _ask(ctx: Context, wanted: tuple[Item, ...]) -> Answer | Event:
     with tracker.as_user_errors(known):
         every = known.issues()
     existing = [issue for issue in every if issue.id != ctx.issue]  # which is Done with this publication
-    ctx.write_json(_ITEMS, [_shown_item(number, item) for number, item in enumerate(wanted, 1)])
+    shown = [{"label": one.labels[0], "title": one.title, "body": one.body, "from": one.provenance} for one in wanted]
+    ctx.write_json(_ITEMS, [{"item": number, **one} for number, one in enumerate(shown, 1)])
     ctx.write_json(_EXISTING, [_shown_issue(issue, known.folder) for issue in existing])
     request = Request(
         Role.PM,
@@ -235,11 +236,6 @@ async def _ask(ctx: Context, wanted: tuple[Item, ...]) -> Answer | Event:
             break
         answer = await ask(ctx, replace(request, reasks=granted))
     return answer
-
-
-def _shown_item(number: int, item: Item) -> dict[str, object]:
-    label = item.labels[0]
-    return {"item": number, "label": label, "title": item.title, "body": item.body, "from": item.provenance}
 
 
 def _shown_issue(issue: Issue, folder: str) -> dict[str, object]:

@@ -178,12 +178,9 @@ def _proofs(ctx: Context) -> list[str]:
 
 
 def _decisions(ctx: Context) -> list[str]:
-    lines: list[str] = []
-    for line in ctx.run.journal.of(DecisionMade):
-        note = one_line(line.data.note)
-        task = f" (task {line.data.task})" if line.data.task else ""
-        lines.append(f"{line.data.row}{task}" + (f": {note}" if note else ""))
-    return lines
+    made = [line.data for line in ctx.run.journal.of(DecisionMade)]
+    tasks = [f" (task {one.task})" if one.task else "" for one in made]
+    return [f"{one.row}{task}: {one_line(one.note)}".removesuffix(": ") for one, task in zip(made, tasks, strict=True)]
 
 
 def _rejected(ctx: Context) -> list[str]:

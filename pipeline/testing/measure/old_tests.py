@@ -30,9 +30,10 @@ from pipeline.testing.measure.outcome_words import seen as outcome
 from pipeline.testing.measure.regression import confirm
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pipeline.judge.reports.tasks import Task
+    from pipeline.testing.languages.protocol import Selection
     from pipeline.testing.languages.toolchain import Toolchain
 
 
@@ -139,11 +140,9 @@ def written_files(ctx: HasToolchain, before: Observation, after: Observation, tr
     new = {*after.modules.values()} - {*before.modules.values(), *written}
     loaded = sorted(path for path in new if _lies_in_tests(after.layout, path))
     there = {entry.path for entry in ctx.repository.entries(tree)} if written or loaded else frozenset[str]()
-    support = {
-        path
-        for path in written
-        if (_is_support(ctx, after.layout, path) if path in there else _loads(ctx, after.layout, path))
-    }
+    sources = ctx.toolchain.sources
+    served = {path for path in written if path.endswith(sources) or _serves(ctx, after.layout, path) is not None}
+    support = {path for path in written if (path in served if path in there else _loads(ctx, after.layout, path))}
     said = [f"{path} was written while the tests ran" for path in written if path in support]
     said += [
         f"{path} was loaded while the tests ran, and is not among the measured files"
@@ -154,10 +153,6 @@ def written_files(ctx: HasToolchain, before: Observation, after: Observation, tr
     said += [f"the folder {path} was renamed while the tests ran; rename a copy of it" for path in moved]
     data = (path for path in written if path in there and path not in support)
     return WrittenFiles(tuple(said), tuple(f"{path} was written while the tests ran" for path in data))
-
-
-def _is_support(ctx: HasToolchain, layout: Layout, path: str) -> bool:
-    return _serves(ctx, layout, path) is not None or path.endswith(ctx.toolchain.sources)
 
 
 def _loads(ctx: HasToolchain, layout: Layout, path: str) -> bool:
@@ -283,6 +278,7 @@ async def as_they_were(
     leave: Mapping[str, str],
     *,
     run_start: str | None = None,
+    enough: Callable[[Collection[str]], Selection | None] = lambda _: None,
 ) -> AsTheyWere:
     """Return which old tests fail as they were over a candidate. Nothing is run where nothing could differ.
 
@@ -292,6 +288,7 @@ async def as_they_were(
         kept: What must be kept: how the tests ended before.
         leave: Why a test may change, by id, function or file.
         run_start: The tree that the run began with, if that is another one than `sides.start`.
+        enough: Returns which tests are to be run where these files of tests are all that differs; None: all.
 
     Raises:
         UnmeasurableError: the environment broke while suspects were measured again.
@@ -302,8 +299,9 @@ async def as_they_were(
         if composed.whole:
             return AsTheyWere(trouble=composed.whole[0])
         alone = composed.tree
+        chosen = enough(paths) if all(map(sides.layout.is_test, paths)) else None
         try:
-            seen = await measure(ctx, alone, what=_WHAT)
+            seen = await measure(ctx, alone, chosen, what=_WHAT)
         except UnmeasurableError as error:
             return AsTheyWere(trouble=str(error))
         if seen.state not in _ENDED:
@@ -311,11 +309,24 @@ async def as_they_were(
         excused = _may_be_unreadable(seen, kept, leave, sides.moved).intersection(paths)
         excused |= {new for old, new in sides.moved.items() if old in excused}
         if not excused:
-            return await _judged(ctx, sides, alone, seen, kept, leave, run_start)
+            break
         # with these as they are now, and what serves them, the others can be asked
         paths = tuple(path for path in paths if path not in excused and sides.layout.is_test(path))
-    composed = compose(ctx, sides.start, sides.tree, paths, sides.layout)
-    return AsTheyWere(without_new=composed.tree if paths and not composed.whole else "")
+    else:
+        composed = compose(ctx, sides.start, sides.tree, paths, sides.layout)
+        return AsTheyWere(without_new=composed.tree if paths and not composed.whole else "")
+    suspects = dict(_suspects(ctx, alone, seen, kept, chosen))
+    named = ((entry, name) for entry, one in suspects.items() for name in (one.path, one.function, one.id))
+    planned = {entry: leave[name] for entry, name in named if name in leave}
+    others = sorted(suspects.keys() - planned)
+    sure = await confirm(ctx, others, alone, sides.start, seen, start=run_start, within=chosen)
+    return AsTheyWere(
+        hidden=dict(_told(sure.regressions, suspects, seen)),
+        planned=planned,
+        unstable=sure.unstable,
+        failed=sure.failed,
+        seen=seen,
+    )
 
 
 def _test_side(ctx: MeasurementContext, sides: Sides) -> tuple[str, ...]:
@@ -349,44 +360,20 @@ def _may_be_unreadable(
     return seen.unread.intersection(listed)
 
 
-async def _judged(
-    ctx: MeasurementContext,
-    sides: Sides,
-    alone: str,
-    seen: Observation,
-    kept: Mapping[str, TestRecord],
-    leave: Mapping[str, str],
-    run_start: str | None,
-) -> AsTheyWere:
-    failed = kept_runs.seen_failing(ctx.checkout.root, alone)
-    suspects = {
-        entry: before
-        for entry, before in kept.items()
-        if passed(before)
-        and (_file(before) in seen.unread if entry not in seen.records else _fails(seen.records[entry], failed))
-    }
-    planned = {entry: why for entry, one in suspects.items() if (why := _why(one, leave)) is not None}
-    others = sorted(suspects.keys() - planned)
-    sure = await confirm(ctx, others, alone, sides.start, seen, start=run_start)
-    return AsTheyWere(
-        hidden=dict(_told(sure.regressions, suspects, seen)),
-        planned=planned,
-        unstable=sure.unstable,
-        failed=sure.failed,
-        seen=seen,
-    )
-
-
-def _fails(record: TestRecord, failed: Mapping[str, TestRecord]) -> bool:
-    return not passed(record) or record.id in failed
+def _suspects(
+    ctx: MeasurementContext, tree: str, seen: Observation, kept: Mapping[str, TestRecord], chosen: Selection | None
+) -> Iterator[tuple[str, TestRecord]]:
+    failed = kept_runs.seen_failing(ctx.checkout.root, tree)
+    for entry, before in kept.items():
+        now = seen.records.get(entry)
+        ran = chosen is None or chosen.has(entry, _file(before))
+        fails = _file(before) in seen.unread if now is None else ran and (not passed(now) or entry in failed)
+        if fails and passed(before):
+            yield entry, before
 
 
 def _file(record: TestRecord) -> str:
     return record.path.partition("#")[0]
-
-
-def _why(record: TestRecord, leave: Mapping[str, str]) -> str | None:
-    return next((leave[name] for name in (record.id, record.function, record.path) if name in leave), None)
 
 
 def _told(entries: Collection[str], suspects: Mapping[str, TestRecord], seen: Observation) -> Iterator[tuple[str, str]]:
