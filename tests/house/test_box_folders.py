@@ -37,6 +37,7 @@ FINE: Final = {
     ("testing/languages/python/measuring.py", "copytree"): "our own plugin",
     ("testing/languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
     ("testing/languages/javascript/sources.py", "scandir"): "the view before anything runs in it",
+    ("steps/asking/reviews.py", "glob"): "what was handed to a reviewer, in the run's folder",
     ("testing/languages/python/toolchain.py", "glob"): "the worktree",
     ("testing/languages/python/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",
     ("testing/languages/python/bytecode.py", "rmdir"): "the same",

@@ -118,7 +118,7 @@ def stand_alone(ctx: Context, tree: str, tests: Collection[str]) -> bool:
 
     Where nothing is known the answer is no, as it is for Go, which compiles the tests of a folder together.
     """
-    graph = {} if any(path.endswith(GO.sources) for path in tests) else graph_of(ctx.repository, tree)
+    graph: Graph = {} if any(path.endswith(GO.sources) for path in tests) else graph_of(ctx.repository, tree)
     return bool(graph) and all(used.isdisjoint(tests) for path, used in graph.items() if path not in tests)
 
 
