@@ -17,9 +17,8 @@ demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 # Tests wait for processes and limits much of their time: three workers for each core.
 WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 3 * cores : 12)))
 
-# Style and types are looked at beside the tests. What is compiled first is so once, and not by each worker: tests are
-# compiled by collecting them, and in a clone where they never were, that comes first. A kept answer of the program
-# follows from its folders, too, which change where something is compiled.
+# Style and types are looked at beside the tests. Where nothing was compiled yet, that is done once, and not by each
+# worker: the tests are compiled by collecting them.
 # pytest comes last: its closing line is the last line of the log.
 test: $(PLAIN)  ## a quarter of an hour on two cores; the tests of real agents need `make agents` once, and say so (docs/testing.md)
 	scripts/system-packages.sh --require
