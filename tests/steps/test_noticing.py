@@ -97,6 +97,23 @@ def test_faults_lie_in_the_method_that_a_test_enters_and_not_in_one_of_that_name
 
 
 @pytest.mark.broad
+def test_where_a_test_starts_a_process_faults_go_into_its_subject_though_it_enters_a_helper_of_the_tests(
+    tmp_path: Path,
+) -> None:
+    program = "import sys\n\n\ndef main():\n    print(len(sys.argv) + 1)\n\n\nif __name__ == '__main__':\n    main()\n"
+    starts = "import subprocess, sys\n\n\ndef said():\n    argv = [sys.executable, '-m', 'program']\n"
+    starts += "    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout\n\n\n"
+    written = f"{starts}def test_it_says_two():\n    assert said() == '2\\n'\n"
+    files = {"pyproject.toml": PYPROJECT, "program.py": program}
+    project = repository(tmp_path, files, {"tests/test_program.py": written})
+    with without_run(project) as lab:
+        found = seen(lab)
+        ids = {entry: record.function for entry, record in found.records.items()}
+        passing = Passing(tree_of(lab, "HEAD"), ids, {"program.py"}, found.layout)
+        evidence = anyio.run(faults_noticed, lab, Probes(), passing)
+    assert evidence.killed > 0, evidence
+
+
 def test_what_asserts_nothing_notices_nothing_though_a_fault_makes_the_code_throw(tmp_path: Path) -> None:
     found = noticed(tmp_path, ASSERTS_NOTHING)
     assert found.unfit > 0, "a fault that makes rate() throw was tried"

@@ -165,7 +165,7 @@ class _Looked:
     def _of(self, cases: Iterable[TestRecord]) -> Iterator[Mutant]:
         """Yield the faults of one test function: in what it enters of its subject, in what it names, in the rest."""
         reaches = [record.reach for record in cases if record.reach is not None]
-        entered = {_place(entry) for reach in reaches for entry in reach.functions}
+        entered = {place for reach in reaches for place in map(_place, reach.functions) if place[0] in self._sources}
         named = {_place(entry) for reach in reaches for entry in reach.references}
         files = {path for path, _ in named}
         subject = {place for place in entered if place[0] in self._about}
