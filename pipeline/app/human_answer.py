@@ -64,7 +64,7 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
     here = desk_around(Path.cwd())
     of = here.asked() if here is not None else None
     names = {of.run_id, issue_of(of.run_id)} if of is not None and of.run_id else set[str | None]()
-    if here is not None and (run is None or run in names):
+    if here is not None and (run is None or run in names) and (of is None or role in {None, of.role}):
         found = [_unanswered(here)]
     else:  # a desk is in no repository of the user's, but its run is
         roster = Roster(Repository.find(of.run_folder.parents[1] if of is not None and names else Path.cwd()))

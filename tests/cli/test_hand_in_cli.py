@@ -196,6 +196,8 @@ def test_a_desk_whose_answer_was_taken_leads_back_to_the_run(repository: Reposit
     done = subprocess.run(["sh", "-c", command], cwd=desk.files, capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("004-step-check/desk")
     assert not desk.report.exists()
+    named = hand_in("run-GAL-1", "--role", "check", "--verdict", "ACCEPTABLE", cwd=desk.files)
+    assert named["dispatch"] == "004-step-check", "who names another role is at the wrong desk, and that is no matter"
 
 
 @pytest.mark.broad
