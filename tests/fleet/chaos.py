@@ -87,7 +87,8 @@ class Machine:
         """Return the command that runs something on this machine; *again*: until it ends as it should."""
         run = f"{shlex.join(argv)} & wait $!"  # bash is the first process, and buries the dead
         if again:  # as a service is, whose worker cannot begin while the server is away
-            run = f"while {shlex.join(argv)}; code=$?; [ $code != 0 ] && [ $code != 130 ]; do sleep 1; done; exit $code"
+            # one that a signal meets while it still loads ends by it, and is not begun again
+            run = f"while {shlex.join(argv)}; code=$?; [ $code != 0 ] && [ $code -lt 128 ]; do sleep 1; done; exit $code"
         said = self.folder / f"boot-{self.boot}"
         said.write_text(f"{self.boot}\n")
         here = shlex.quote(str(self.fleet.here))
