@@ -88,7 +88,8 @@ class Machine:
         run = f"{shlex.join(argv)} & wait $!"  # bash is the first process, and buries the dead
         if again:  # as a service is, whose worker cannot begin while the server is away
             # one that a signal meets while it still loads ends by it, and is not begun again
-            run = f"while {shlex.join(argv)}; code=$?; [ $code != 0 ] && [ $code -lt 128 ]; do sleep 1; done; exit $code"
+            ended = "code=$?; [ $code != 0 ] && [ $code -lt 128 ]"
+            run = f"while {shlex.join(argv)}; {ended}; do sleep 1; done; exit $code"
         said = self.folder / f"boot-{self.boot}"
         said.write_text(f"{self.boot}\n")
         here = shlex.quote(str(self.fleet.here))
