@@ -45,12 +45,17 @@ def kept_tests(ctx: Context) -> Mapping[str, TestRecord]:
 
     What is quarantined is not among it; the summary and the final review say so in each run.
     """
-    accepted: list[Observation] = []
-    for task in ctx.state.done_tasks:
-        path = ctx.path(f"evidence/green-{task.id}.json")
-        if path.exists():
-            accepted.append(Observation.model_validate_json(path.read_bytes()))
-    return quarantine_of_run(ctx).without(expectations(baseline_of(ctx), accepted))
+    return quarantine_of_run(ctx).without(expectations(baseline_of(ctx), _accepted(ctx)))
+
+
+def collected_files(ctx: Context) -> frozenset[str]:
+    """Return the files of tests of the baseline and of the GREEN runs so far; none that only has examples in it."""
+    return baseline_of(ctx).layout.collected.union(*(green.layout.collected for green in _accepted(ctx)))
+
+
+def _accepted(ctx: Context) -> list[Observation]:
+    paths = [ctx.path(f"evidence/green-{task.id}.json") for task in ctx.state.done_tasks]
+    return [Observation.model_validate_json(path.read_bytes()) for path in paths if path.exists()]
 
 
 def day_of(ctx: Context) -> date:

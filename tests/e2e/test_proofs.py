@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import Played, go_on, play
-from kit import GREET_DONE, MAKE, TESTS, UNTIL_TESTS, make_project
+from kit import FILES, GREET, GREET_DONE, MAKE, TESTS, UNTIL_TESTS, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -293,3 +293,39 @@ def test_a_proof_that_passes_since_another_fix_is_done_and_asks_nobody(tmp_path:
     assert json.loads(played.artifact("evidence/task-fix-1.json"))["proved_by"] is None, "it is another test by now"
     settled = json.loads(played.artifact("reviews/final-2.json"))["ledger"]["findings"]
     assert [one["status"] for one in settled] == ["resolved", "resolved"]
+
+
+MESSAGE = WORD_TEST.partition("\n\n\ndef test_others")[0].replace("needed: ", "needed").replace('"  "', '""') + "\n"
+
+
+def with_examples(code: str) -> str:
+    """Return the module with examples in its documentation, which the runner tests where it stands."""
+    head, _, body = code.partition("def greet(name):\n")
+    return f'{head}def greet(name):\n    """Greet.\n\n    >>> greet(\'Ada\')\n    \'Hello, Ada!\'\n    """\n{body}'
+
+
+def test_a_module_whose_examples_are_tested_is_production(tmp_path: Path) -> None:
+    addopts = "--disable-plugin-autoload --doctest-modules"
+    pyproject = f'[tool.pytest.ini_options]\naddopts = "{addopts}"\npythonpath = ["."]\n'
+    files = {**FILES, "greet.py": with_examples(GREET), "pyproject.toml": pyproject}
+    wrong = {"edit": {"path": "greet.py", "old": '"a name is needed"', "new": '"?"'}}
+    drafted = {**WORDS, "files": [], "test_files": [{"path": "tests/test_words.py", "action": "create"}]}
+    played = play(
+        make_project(tmp_path, files),
+        without_simplify(
+            [
+                *UNTIL_TESTS,
+                TESTS,
+                {**MAKE, "files": {"greet.py": with_examples(GREET_DONE)}},
+                result("NEEDS WORK", finding("No test reads the message", concern="test", proof=wrong)),
+                {"when": {"kind": "split"}, "report": {"tasks": [drafted]}},
+                {**TESTS, "files": {"tests/test_words.py": MESSAGE}, "report": {"verdict": "TESTS_READY"}},
+                result("ACCEPTABLE"),
+            ]
+        ),
+        extra=FAST,
+    )
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    (found,) = json.loads(played.artifact("reviews/final-1.json"))["ledger"]["findings"]
+    assert found["measured"]["found"] == "proved", found["measured"]
+    assert played.rows_of("fix-1") == ["write-tests/RED", "implement/GREEN"], "the example is none of the fix's tests"

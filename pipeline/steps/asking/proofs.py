@@ -19,9 +19,8 @@ from pipeline.repo import TreeChange
 from pipeline.steps.asking.drafts import accepted, lint_each, new_tasks, next_ids
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.reviews import last_review
-from pipeline.steps.evidence_records import baseline_of, kept_tests, read_evidence
+from pipeline.steps.evidence_records import baseline_of, collected_files, read_evidence
 from pipeline.steps.wanted_stubs import symbols_of
-from pipeline.testing.measure.composed_trees import shares_file
 from pipeline.testing.measure.proofs import Work, measure_proof
 from pipeline.vocabulary import Loop, Step
 
@@ -46,12 +45,9 @@ _NAMED: Final = 300
 
 def work_of(ctx: Context) -> Work:
     """Return the result so far, as what proofs are about."""
-    baseline, kept = baseline_of(ctx), kept_tests(ctx)
-    # what tasks have brought is no more in the baseline's layout than it is in the baseline; a file of production with
-    # tests in it is none of tests
-    brought = {record.path for record in kept.values() if not shares_file(record.path, baseline.layout)}
-    collected = baseline.layout.collected | brought
-    seen = baseline.model_copy(update={"layout": baseline.layout.model_copy(update={"collected": collected})})
+    baseline = baseline_of(ctx)  # what tasks have brought is no more in its layout than it is in it
+    layout = baseline.layout.model_copy(update={"collected": collected_files(ctx)})
+    seen = baseline.model_copy(update={"layout": layout})
     tree = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
     found = [read_evidence(ctx, task.id) for task in ctx.state.done_tasks]
     tests = frozenset(test for one in found if one is not None and one.green is not None for test in one.green.passed)

@@ -39,7 +39,7 @@ from pipeline.testing.measure.red import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pipeline.judge.reports.decode import Malformed
     from pipeline.testing.measure.task_evidence import NoticingEvidence
@@ -144,6 +144,8 @@ async def _red_over(
     bare = start if start != ctx.state.task.stubs else ctx.state.task.start or start
     first = await measure(ctx, bare, what="the old tests over the old code, to compare with")
     after = await _first_look(ctx, over)
+    # examples in production that is another one here are no tests of the task
+    first = _with_files_of(first, after, {*changed_paths(ctx, start, production)}.difference(side))
     report = spelled_out(report, after)
     allowed = frozenset(test.id for test in task.tests_to_change)
     asked = named_by(task, first) | claimed_by(task, spelled_out(report, first), paths, first)
@@ -219,6 +221,12 @@ def composed_red(ctx: Context, tree: str, production: str, standing: str | None 
     paths = changed_paths(ctx, tests_start(ctx), tree)
     side = _test_side(ctx, tree) if production == ctx.state.start else paths
     return Composed(of, paths, side, compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree)
+
+
+def _with_files_of(first: Observation, after: Observation, paths: Collection[str]) -> Observation:
+    records = {entry: one for entry, one in first.records.items() if one.path not in paths}
+    records |= {entry: one for entry, one in after.records.items() if one.path in paths}
+    return first.model_copy(update={"records": records})
 
 
 async def _first_look(ctx: Context, over: Composed) -> Observation:
