@@ -100,7 +100,7 @@ def noticed_lines(found: NoticingEvidence) -> Iterator[str]:
         yield f"whether they notice faults could not be tried: {one_line(found.trouble)}"
         return
     yield f"they notice {found.killed} of {found.tried} small faults in the code that they look at{_beside(found)}"
-    yield from (f"`{test}` notices none of these by an assertion of its own: what is it for?" for test in found.blind)
+    yield from (f"`{test}` notices none of these by an assertion of its own" for test in found.blind)
     if found.survivors:
         left = "; ".join(one_line(_placed(survivor)) for survivor in found.survivors)
         yield f"no added test noticed these, and old ones were not tried: {left}"
@@ -181,7 +181,7 @@ def _mutated(found: MutationEvidence) -> str:
     if found.uncompiled:
         counted.append(f"{found.uncompiled} in code that this build does not compile")
     if found.not_tried:
-        counted.append(f"{found.not_tried} not tried, the time was over: judge these lines by reading")
+        counted.append(f"{found.not_tried} not tried, the time was over: read the changed lines for more")
     if found.not_chosen:
         counted.append(f"{found.not_chosen} more are possible and were not chosen (`[probes] mutants`)")
     head = f"{found.seconds:.0f} s: {', '.join(counted)}."
