@@ -9,15 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
 
 _TENTHS_BELOW: Final = 10
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
-
-
-def _nothing_said() -> tuple[str, ...]:
-    return ()
 
 
 @dataclass(frozen=True)
@@ -34,7 +30,7 @@ class Activity:
     what: str
     began: float
     began_at: datetime
-    said: Callable[[], tuple[str, ...]] = _nothing_said
+    said: Callable[[], tuple[str, ...]] = tuple
 
 
 @dataclass
@@ -53,20 +49,16 @@ class Stopwatch:
         return duration(self.seconds)
 
 
-def _nobody_listens() -> None:
-    pass
-
-
 @dataclass
 class Progress:
     """The activities of one driver, oldest first; `changed` is called when one begins and when one ends."""
 
     clock: Callable[[], float] = time.monotonic
     activities: tuple[Activity, ...] = ()
-    changed: Callable[[], object] = field(default=_nobody_listens)
+    changed: Callable[[], object] = field(default=lambda: None)
 
     @contextmanager
-    def doing(self, what: str, said: Callable[[], tuple[str, ...]] = _nothing_said) -> Generator[Stopwatch]:
+    def doing(self, what: str, said: Callable[[], tuple[str, ...]] = tuple) -> Generator[Stopwatch]:
         """Record an activity while the context lasts, and yield its stopwatch; *said* returns its last words."""
         activity = Activity(what, self.clock(), datetime.now(UTC), said)
         self.activities = (*self.activities, activity)
@@ -88,6 +80,13 @@ def duration(seconds: float) -> str:
     if whole < _HOUR:
         return f"{whole // _MINUTE} min {whole % _MINUTE} s"
     return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+
+
+def few(entries: Iterable[str], most: int = 3, apart: str = ", ") -> str:
+    """Return the first entries, and how many more there are: a, b, c and 2 more."""
+    told = list(entries)
+    more = f"{apart.strip(', ')} and {len(told) - most} more" if len(told) > most else ""
+    return f"{apart.join(told[:most])}{more}"
 
 
 def counted(count: int, noun: str) -> str:

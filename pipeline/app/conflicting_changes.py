@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Reason
+from pipeline.progress import few
 from pipeline.run import tracker
 from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.store import WORKFLOW
@@ -19,7 +20,7 @@ from pipeline.steps.publication.publisher import Base, Blocked, Publisher, choos
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from pipeline.steps.context import Context
     from pipeline.steps.publication.commits import Planned
@@ -40,9 +41,9 @@ def look(ctx: Context) -> None:
     below = {path: [one for one in ours if path.endswith("/") and one.startswith(path)] for path in dirty}
     met = [path for path in dirty if path in ours or any(_is_there(ctx, one) for one in below[path])]
     if met and (ctx.lane.step in {Step.PUBLISH, Step.FAILURE} or ctx.lane.gate == "commit"):
-        ctx.say(f"    not committed: {_few(met)}, where the run writes: publication will refuse to overwrite it")
+        ctx.say(f"    not committed: {few(met, _SHOWN)}, where the run writes: publication will refuse to overwrite it")
     elif met:
-        name, names, put = ctx.run.info.run_id, _few(met), put_away(ctx.repository, met)
+        name, names, put = ctx.run.info.run_id, few(met, _SHOWN), put_away(ctx.repository, met)
         raise UserError(
             f"You have changes in {names} that are not committed, and {name} writes there. It could not publish "
             f"over them. {put[0].upper()}{put[1:]}",
@@ -57,7 +58,7 @@ def look(ctx: Context) -> None:
         )
         ctx.say("    the issue as it was at its start (issue.md). Commit or undo your change before it publishes")
     if elsewhere := [path for path in dirty if path not in {*met, own}]:
-        ctx.say(f"    not committed: {_few(elsewhere)}: left as it is; what the run writes has to be elsewhere")
+        ctx.say(f"    not committed: {few(elsewhere, _SHOWN)}: left as it is; what the run writes has to be elsewhere")
     base = choose(ctx)
     if isinstance(base, Blocked):
         ctx.say(f"    as things stand nothing could be published: {base.why}")
@@ -105,7 +106,7 @@ def _tell_of_commits(ctx: Context, base: Base, ours: frozenset[str]) -> None:
     met = sorted(ours.intersection(change.path for change in ctx.repository.diff(start, base.commit)))
     told = f"{branch} is at {base.tip[:12]} now"
     if met:
-        ctx.say(f"    {told}; {_few(met)} changed there, and the run writes there, too")
+        ctx.say(f"    {told}; {few(met, _SHOWN)} changed there, and the run writes there, too")
     else:
         ctx.say(f"    {told}; the result is put on top of it, and measured there")
 
@@ -134,8 +135,3 @@ def _uncommitted(ctx: Context) -> list[str]:
 def _is_there(ctx: Context, path: str) -> bool:
     place = ctx.repository.worktree / path
     return place.is_symlink() or place.exists()
-
-
-def _few(names: Iterable[str]) -> str:
-    told = list(names)
-    return ", ".join(told[:_SHOWN]) + (f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else "")

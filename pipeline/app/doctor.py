@@ -37,7 +37,7 @@ from pipeline.config.user_folders import home, state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate
-from pipeline.progress import counted
+from pipeline.progress import counted, few
 from pipeline.repo import Repository, UnreachableError
 from pipeline.run.hub import CHECKPOINT_REFS, KEPT_REFS
 from pipeline.run.preconditions import base_branch, shown_by_live_runs
@@ -85,8 +85,7 @@ def check_leftovers(repository: Repository, state: Path) -> Check:
         return Check(
             id="leftovers", status="ok", message="nothing was left over (`redfirst gc` lists what may go later)"
         )
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    message = "; ".join(each.what for each in found[:_SHOWN]) + more
+    message = few((each.what for each in found), _SHOWN, "; ")
     advice = "; ".join(each.mend for each in found[:_SHOWN] if each.mend)
     return Check(id="leftovers", status="warn", message=message, advice=advice)
 

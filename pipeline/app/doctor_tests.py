@@ -22,14 +22,14 @@ from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import failing, passed
 from pipeline.judge.evidence.observation import Observation, RunState
-from pipeline.progress import counted, duration
+from pipeline.progress import counted, duration, few
 from pipeline.sandbox.boxes.box import open_box
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.languages.projects.detection import TOP, choose, looked_for
 from pipeline.testing.languages.protocol import Checkouts, Environment, Lookup, Missing, Selection
 from pipeline.testing.languages.table import DEFAULT, LANGUAGES
-from pipeline.testing.measure.baseline import MEND, difference, named, no_baseline, passing_outside, uncollected, which
+from pipeline.testing.measure.baseline import MEND, difference, no_baseline, passing_outside, uncollected, which
 from pipeline.testing.measure.measuring import UnmeasurableError, measure
 from pipeline.testing.measure.regression import flaky
 
@@ -258,7 +258,7 @@ async def _run_whole(lab: VerificationContext, tree: str) -> list[Check]:
     alone = await passing_outside(lab, tree, failed) or ()
     took = duration(anyio.current_time() - began)
     counts = [f"{sum(map(passed, seen.records.values()))} pass", f"{len(failed)} fail"]
-    counts += [f"{len(varying)} vary: {named(sorted(varying))}"] if varying else []
+    counts += [f"{len(varying)} vary: {few(sorted(varying))}"] if varying else []
     message = f"{counted(len(seen.records), 'test')} of HEAD in the box: {', '.join(counts)} ({took})"
     if seen.collection_errors:
         message = f"{message}; {uncollected(lab.repository, seen)}"

@@ -18,6 +18,7 @@ import anyio
 
 from pipeline.agents.dispatch.caches import remove_caches
 from pipeline.app.live_view import Display, Standing, shown
+from pipeline.characters import on_one_line
 from pipeline.errors import UserError
 from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.matrix.engine.journal_kinds import PointPassed
@@ -279,7 +280,7 @@ def _tell_decision(ctx: Context, decision: Decision, event: Event) -> None:
     followed = ctx.state.outcome.value if ctx.state.outcome else after.step.value
     followed += f" at {waits}" if waits else ""
     last = Loop.UNUSABLE in decision.exhausted
-    note = f": {event.note}" if event.note and (event.role is None or last) else ""
+    note = f": {on_one_line(event.note)}" if event.note and (event.role is None or last) else ""
     said = event.signal.value + note
     if event.signal is Signal.NOT_ASKED:
         recipe = ctx.run.info.recipe
@@ -330,7 +331,7 @@ def _tell_event(ctx: RecipeContext, event: StepEvent) -> None:
         remove_caches(ctx.checkout.root / "caches", event.lane)
     if event.lane == TRUNK or event.signal is StepSignal.CANCELLED:
         return
-    note = f": {event.note}" if event.note else ""
+    note = f": {on_one_line(event.note)}" if event.note else ""
     ctx.say(f"{event.lane}: {event.signal.value}{note} -> {_followed(ctx.run.state, event.lane)}")
 
 

@@ -23,7 +23,7 @@ from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import COMPLETED, Reason
-from pipeline.progress import counted
+from pipeline.progress import counted, few
 from pipeline.queue.orders import Order, OrderLog, fleet_for, log_of
 from pipeline.repo import GITLINK, GitError, Repository, Worktree
 from pipeline.run.checkout import fill_submodules, has_submodules
@@ -333,8 +333,7 @@ def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) ->
         return f"submodules in it are not as they were filled: {', '.join(changed[:_SHOWN])}"
     files = sorted({line[3:] for line in there.status(ignored=True)} - {f"{WORKFLOW}/"})
     if files:
-        more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
-        return f"not committed: {', '.join(files[:_SHOWN])}{more}"
+        return f"not committed: {few(files, _SHOWN)}"
     records = there.worktree / WORKFLOW
     names = {path.name for path in (records.iterdir() if records.is_dir() else ())}
     strange = sorted(names - {".gitignore", *(known.place.name for known in runs)})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import COMPLETED, Outcome, Reason
+from pipeline.progress import few
 from pipeline.run import tracker
 from pipeline.run.checkout import has_submodules
 from pipeline.run.gates import begun_again, safe_next_actions
@@ -162,8 +163,7 @@ def _in_the_way(repository: Repository, run: Run) -> Iterator[str]:
         yield f"records of {', '.join(others)}"
     files = sorted({line[3:] for line in repository.status(ignored=True)} - {f"{WORKFLOW}/"})
     if files:
-        more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
-        yield f"not committed: {', '.join(files[:_SHOWN])}{more}"
+        yield f"not committed: {few(files, _SHOWN)}"
 
 
 def next_lines(

@@ -11,6 +11,7 @@ from pipeline.app import human_report
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.judge.reports.yaml_form import Blank, Filled, blanks_of, form_text, marked, read_form, unmarked, with_head
+from pipeline.progress import few
 from pipeline.run.drafts import counted
 from pipeline.run.run import Run
 
@@ -146,8 +147,7 @@ class ReportForm:
             lines.append(visible(f"Your last answer did not count: {asked.reask}"))
         if asked.writable:
             changed = [*self.difference.changed, *self.difference.removed]
-            more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-            lines.append(visible(f"You changed: {', '.join(changed[:_SHOWN]) or 'nothing'}{more}."))
+            lines.append(visible(f"You changed: {few(changed, _SHOWN) or 'nothing'}."))
         if previous is not None:
             edited = f" {_EDITED}" if previous.edits else ""
             lines.append(visible(f"It began with the report of {previous.dispatch}, to be revised.{edited}"))

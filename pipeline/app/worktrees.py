@@ -16,6 +16,7 @@ from pipeline.app.run_config import RunOptions, read_config
 from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.progress import few
 from pipeline.queue.lines import OrderWorktree
 from pipeline.queue.orders import fleet_for, log_of
 from pipeline.queue.rows import NotNowError
@@ -176,8 +177,7 @@ def _left(repository: Repository, options: RunOptions) -> Repository | None:
 def left_behind(here: Repository, made: Repository) -> tuple[str, ...]:
     """Return what of the checkout here is not in the new worktree: files, and words of the configuration."""
     changed = sorted(line[3:] for line in here.status(WORKFLOW))
-    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    files = f"not committed, so not in that worktree: {', '.join(changed[:_SHOWN])}{more}"
+    files = f"not committed, so not in that worktree: {few(changed, _SHOWN)}"
     return (*([files] if changed else []), *_other_words(here, made))
 
 

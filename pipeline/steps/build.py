@@ -21,6 +21,7 @@ from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import BuildReport, Built, BuiltUntested, Unbuilt
 from pipeline.matrix.routing.state import Event, Trees
 from pipeline.matrix.scheduling.patterns import parsed
+from pipeline.progress import few
 from pipeline.run.drafts import task_file, write_draft
 from pipeline.steps import write_tests
 from pipeline.steps.asking import criteria
@@ -289,13 +290,13 @@ def _facts(measured: Measured) -> ImplementFacts:
 def _note(signal: Signal, report: BuildReport, measured: Measured) -> str:
     match signal:
         case Signal.REGRESSION:
-            return f"breaks {', '.join(measured.broken[:3])}"
+            return f"breaks {few(measured.broken)}"
         case Signal.HIDDEN_REGRESSION:
             return hidden_note(measured)
         case Signal.ILLEGAL_RED:
             return "no test is RED over the code before"
         case Signal.STRUCTURAL_ONLY:
-            return f"pass on stubs too: {', '.join(measured.structural[:3])}"
+            return f"pass on stubs too: {few(measured.structural)}"
         case Signal.INCOMPLETE:
             return report.blocking_issue if isinstance(report, Unbuilt) else report.summary
         case _:

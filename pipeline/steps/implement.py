@@ -12,6 +12,7 @@ from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete, MakeReport
 from pipeline.matrix.routing.state import Event
+from pipeline.progress import few
 from pipeline.steps.asking.artifacts import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
@@ -143,13 +144,13 @@ def _note(signal: Signal, report: MakeReport, measured: Measured) -> str:
         case Signal.NOT_GREEN:
             return f"not GREEN: {named(measured.in_the_way[:3], measured.observation)}"
         case Signal.REGRESSION:
-            return f"breaks {', '.join(measured.broken[:3])}"
+            return f"breaks {few(measured.broken)}"
         case Signal.HIDDEN_REGRESSION:
             return hidden_note(measured)
         case Signal.STALE_XFAIL:
-            return f"passes now: {', '.join(verdict.stale_xfail[:3])}"
+            return f"passes now: {few(verdict.stale_xfail)}"
         case Signal.TEST_DESIGN if measured.structural:
-            return f"pass on stubs too: {', '.join(measured.structural[:3])}"
+            return f"pass on stubs too: {few(measured.structural)}"
         case _:
             return claim_of(report)
 

@@ -13,6 +13,7 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.judge.reports.work_reports import ReadyTests
 from pipeline.matrix.routing.state import Event, TaskState, Trees
+from pipeline.progress import few
 from pipeline.repo import Repository, TreeChange
 from pipeline.run.summary_facts import task_words
 from pipeline.steps import stub, write_tests
@@ -119,7 +120,7 @@ def _in_the_way(ctx: Context, signal: Signal, put: OverHead, paths: tuple[str, .
         f"{fenced(patch[:_SHOWN], 'diff')}\n"
     )
     name = ctx.write(f"judgements/{ctx.lane.visit:03}-integrate.md", words)
-    note = f"{', '.join(paths[:3])}: {beside} changed it, too"
+    note = f"{few(paths)}: {beside} changed it, too"
     return Event(signal=signal, trees=put.trees, note=note, evidence=(name,))
 
 
@@ -178,6 +179,6 @@ async def _green(ctx: Context, task: Task, trees: Trees, beside: str, in_lane: I
         signal = Signal.REGRESSION if measured.broken else Signal.NOT_GREEN
     words = not_green_md(task, signal, measured)
     name = ctx.write(f"judgements/{ctx.lane.visit:03}-integrate.md", words)
-    what = ", ".join((measured.broken or measured.in_the_way or measured.verdict.stale_xfail)[:3])
+    what = few(measured.broken or measured.in_the_way or measured.verdict.stale_xfail)
     what = hidden_note(measured) if signal is Signal.HIDDEN_REGRESSION else what
     return Event(signal=signal, trees=trees, note=f"over {beside}: {what}", evidence=(name,))

@@ -15,7 +15,7 @@ from pipeline.judge.reports.taskfile import task_md
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.matrix.routing.state_changes import SETTLED
-from pipeline.progress import counted
+from pipeline.progress import counted, few
 from pipeline.run.drafts import redraft, task_file
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import as_form, ask
@@ -125,8 +125,7 @@ async def run(ctx: Context) -> Event:
 def _outside(ctx: Context, tasks: tuple[Task, ...]) -> str:
     """Return in words which files of a first split the plan does not name; what a fix needs is known only then."""
     found = [] if ctx.state.fixing else [path for _, path in outside_plan(ctx, tasks)]
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"; not in the plan: {', '.join(found[:_SHOWN])}{more}" if found else ""
+    return f"; not in the plan: {few(found, _SHOWN)}" if found else ""
 
 
 def _taken(

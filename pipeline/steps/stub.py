@@ -18,6 +18,7 @@ from pipeline.judge.reports.signal_of_report import SeamFacts, StubFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete, MakeReport
 from pipeline.matrix.routing.state import Event
+from pipeline.progress import few
 from pipeline.run.files import to_json
 from pipeline.steps.asking.artifacts import came_back_tree, claim_of, handed_on
 from pipeline.steps.asking.dispatches import ask
@@ -172,8 +173,7 @@ def _note(signal: Signal, report: MakeReport, checked: Checked) -> str:
     if signal is Signal.STUBBED:
         return "stubs compile, and nothing else changed"
     if checked.sentences:
-        more = len(checked.sentences) - _SHOWN
-        return "; ".join(checked.sentences[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        return few(checked.sentences, _SHOWN, "; ")
     return claim_of(report)
 
 
@@ -217,7 +217,7 @@ async def make_seam(ctx: Context) -> Event:
         regressions = (*suspects.broken, *verdict.missing, *verdict.uncollected)
     facts = SeamFacts(changed=tree != start, regression=bool(regressions))
     signal = signal_of_report.seam(report, facts)
-    note = f"breaks {', '.join(regressions[:3])}" if signal is Signal.REGRESSION else ""
+    note = f"breaks {few(regressions)}" if signal is Signal.REGRESSION else ""
     return Event(signal=signal, tree=tree, note=note, evidence=(answer.evidence,))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
+from pipeline.progress import few
 from pipeline.steps import (
     build,
     failure,
@@ -97,7 +98,7 @@ async def apply(ctx: RecipeContext) -> StepEvent:
     if in_the_way:
         words = _md("Nothing was applied: these files are not as they were when it began.", "In the way", in_the_way)
         evidence = (ctx.write(f"steps/{name}/{name}.md", words),)
-        note = f"not as they were: {', '.join(list(in_the_way)[:3])}"
+        note = f"not as they were: {few(in_the_way)}"
         return StepEvent(signal=StepSignal.NOT_MET, note=note, evidence=evidence)
     words = _md(f"The patch of {ctx.step.apply_from} is applied.", "Changed", changed_paths(ctx, ctx.base, tree))
     patch = ctx.write(f"steps/{name}/{name}.patch", ctx.repository.patch(ctx.base, tree))

@@ -13,7 +13,7 @@ from pipeline.judge.reports.tasks import Task, adds_tests
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import Blocked, NotTestable, ReadyTests
 from pipeline.matrix.routing.state import Event
-from pipeline.progress import counted
+from pipeline.progress import counted, few
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.artifacts import baseline_md, handed_on
 from pipeline.steps.asking.dispatches import Answer, ask
@@ -195,13 +195,12 @@ def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests, noticing: N
             return verdict.env_broken or ""
         case Signal.ILLEGAL_RED | Signal.STRUCTURAL_ONLY:
             why = [*(refusal.message for refusal in verdict.illegal), *_untrue(measured, report)]
-            more = f"; and {len(why) - _TOLD} more" if len(why) > _TOLD else ""
-            return "; ".join(why[:_TOLD]) + more or "no test was changed"
+            return few(why, _TOLD, "; ") or "no test was changed"
         case Signal.RED_UNSTABLE:
             before = " of the same bytes, an earlier one included," if verdict.varied_before else ""
-            return f"two runs{before} disagree on {', '.join(verdict.unstable[:3])}"
+            return f"two runs{before} disagree on {few(verdict.unstable)}"
         case Signal.CHANGED_OLD_TEST:
-            return f"changed or removed: {', '.join((*verdict.changed_old, *verdict.removed_old)[:3])}"
+            return f"changed or removed: {few((*verdict.changed_old, *verdict.removed_old))}"
         case Signal.DISPUTED:
             return report.escalation_reason or (
                 "a failing test that the task does not name is taken as its own"

@@ -16,6 +16,7 @@ from pipeline.data_types import SESSION
 from pipeline.judge.policy.rights import ChangeKind
 from pipeline.judge.reports.decode import JsonObject, Malformed, Missing
 from pipeline.judge.reports.parse import extract_report, read_report
+from pipeline.progress import few
 from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.reset_times import as_text
 from pipeline.run.files import to_json
@@ -210,9 +211,8 @@ def judge(
     read = read_report(*asked, found) if not isinstance(found, Malformed | Missing) else None
     report = read.document if read is not None else None
     if gate.violations:
-        told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
-        more = f"; and {len(gate.violations) - _TOLD} more" if len(gate.violations) > _TOLD else ""
-        return Signal.VIOLATION, f"These changes are not yours to make: {told}{more}.", report
+        told = few((f"{violation.path}: {violation.why}" for violation in gate.violations), _TOLD, "; ")
+        return Signal.VIOLATION, f"These changes are not yours to make: {told}.", report
     if answer.ended is Ended.TIMED_OUT or answer.fault is Fault.STEPS:
         return Signal.TIMED_OUT, answer.complaint, report
     if answer.complaint is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.app.run_list import find
-from pipeline.characters import visible
+from pipeline.characters import on_one_line, visible
 from pipeline.faces.cli.arguments import AsDocument, RunName
 from pipeline.faces.cli.text import (
     columned,
@@ -22,7 +22,7 @@ from pipeline.faces.cli.text import (
     wrapped,
 )
 from pipeline.outcomes import Outcome, Reason, stands_words
-from pipeline.progress import duration
+from pipeline.progress import duration, few
 from pipeline.repo import Repository
 from pipeline.run.records import is_of_recipe
 from pipeline.run.runs_of_repository import Roster
@@ -191,7 +191,7 @@ def _detour(line: DecisionLine) -> str:
     counts = "".join(
         f" ({counter.loop.value} {counter.spent} of {counter.limit})" for counter in line.paid if counter.limit
     )
-    return f"{line.step}{task}: {line.signal.value}: {visible(line.note or line.says)}{counts}"
+    return f"{line.step}{task}: {line.signal.value}: {visible(on_one_line(line.note or line.says))}{counts}"
 
 
 def _colour(line: DecisionLine) -> Colour:
@@ -204,8 +204,7 @@ def _tests_text(line: TestsLine) -> str:
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(line.outcomes.items())) or "none ran"
     which = "all tests"
     if line.selected is not None:
-        shown = ", ".join(map(visible, line.selected[:_SHOWN_IDS])) or "collected only"
-        which = shown + (f" and {len(line.selected) - _SHOWN_IDS} more" if len(line.selected) > _SHOWN_IDS else "")
+        which = few(map(visible, line.selected), _SHOWN_IDS) or "collected only"
     ended = "" if line.state == "complete" else f"; the run was {visible(line.state)}"
     errors = f"; not collected: {', '.join(map(visible, line.collection_errors))}" if line.collection_errors else ""
     what = f"{visible(line.what)}: " if line.what else ""

@@ -14,6 +14,7 @@ from pipeline.judge.evidence.observation import PASSING, Ended, Observation, Tes
 from pipeline.judge.evidence.red_classes import PASSED, Classified, Context, RedClass
 from pipeline.judge.evidence.red_tests import RedEntry, RedTests
 from pipeline.judge.evidence.renamed_tests import carried, held, moved
+from pipeline.progress import few
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -192,8 +193,7 @@ def _nothing_new(before: Observation, after: Observation) -> str:
     since = sorted({after.records[entry].function for entry in failing_since(before, after)})
     if not since:
         return NO_NEW_TEST
-    told = ", ".join(since[:_TOLD]) + (f" and {len(since) - _TOLD} more" if len(since) > _TOLD else "")
-    return f"{NO_NEW_TEST}, but {told} fails since: if that is meant, name the test in `tests`"
+    return f"{NO_NEW_TEST}, but {few(since, _TOLD)} fails since: if that is meant, name the test in `tests`"
 
 
 def _is_red(found: Classified) -> bool:

@@ -14,6 +14,8 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from pipeline.progress import few
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -74,8 +76,7 @@ def wrong(name: str, records: Mapping[str, TestRecord]) -> str | None:
 
 def several(name: str, found: Sequence[str]) -> str:
     """Return in words which tests end in a written id."""
-    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-    return f"{len(found)} tests end in {name}: {', '.join(found[:_TOLD])}{more}"
+    return f"{len(found)} tests end in {name}: {few(found, _TOLD)}"
 
 
 def near(name: str, functions: Iterable[str]) -> list[str]:

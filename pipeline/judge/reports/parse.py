@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.judge.reports.decode import JsonObject, Malformed, Missing, decode_object
 from pipeline.judge.reports.kinds import report_schema, report_type
 from pipeline.judge.reports.schema_errors import Fault, explain, place_of, step
+from pipeline.progress import few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -172,9 +173,8 @@ class ReadReport:
     def malformed(self) -> Malformed:
         """Return why it is none in one sentence."""
         faults = self.faults
-        texts = [f"at {fault.pointer or '/'}: {fault.text}" for fault in faults[:_MOST_FAULTS]]
-        more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
-        return Malformed(f"The report breaks its schema {'; '.join(texts)}{more}.", faults[0].pointer)
+        texts = few((f"at {fault.pointer or '/'}: {fault.text}" for fault in faults), _MOST_FAULTS, "; ")
+        return Malformed(f"The report breaks its schema {texts}.", faults[0].pointer)
 
 
 def read_report(kind: str, role: Role, question: Question | None, document: JsonObject) -> ReadReport:

@@ -21,6 +21,7 @@ from pipeline.matrix.routing.plain_words import (
     step_words,
 )
 from pipeline.outcomes import Outcome
+from pipeline.progress import few
 from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ def pipeline_mermaid() -> str:
     lines += ['    DONE(["Done"])', '    FAILED(["Failed"])']
     for (here, there, arrow), labels in found.items():
         if here != there:
-            lines.append(f'    {here} {arrow}|"{_short(labels)}"| {there}')
+            lines.append(f'    {here} {arrow}|"{few(labels, _SHOWN)}"| {there}')
     return "\n".join(lines)
 
 
@@ -275,11 +276,6 @@ def _nodes(edge: Edge, at: Step) -> tuple[tuple[str, str], ...]:
             return ()
         case _:
             assert_never(edge.to)
-
-
-def _short(labels: list[str]) -> str:
-    more = len(labels) - _SHOWN
-    return ", ".join(labels[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def phase7_mermaid() -> str:

@@ -20,6 +20,7 @@ from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete, MakeReport, ShownCriterion
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
+from pipeline.progress import few
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.evidence_records import BASELINE, baseline_of, read_evidence
 from pipeline.testing.languages import readers
@@ -159,11 +160,8 @@ def _alike(red: Mapping[str, RedEntry]) -> Iterator[str]:
 
 def _failed(red: Mapping[str, RedEntry]) -> Iterator[str]:
     for function, entries in _by_function(red, {entry: one.function for entry, one in red.items()}):
-        faults = list(
-            dict.fromkeys(f"{red_words(red[entry].cls)}: {one_line(red[entry].message)}" for entry in entries)
-        )
-        more = len(faults) - _MOST_FAULTS
-        said = "; ".join(faults[:_MOST_FAULTS]) + (f"; and {more} more" if more > 0 else "")
+        faults = dict.fromkeys(f"{red_words(red[entry].cls)}: {one_line(red[entry].message)}" for entry in entries)
+        said = few(faults, _MOST_FAULTS, "; ")
         yield f"{entries[0]}: {said}" if len(entries) == 1 else f"{function} ({len(entries)} cases): {said}"
 
 
@@ -333,10 +331,9 @@ def _hidden(texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> Iterator
         if after is None or b"\0" in after:
             continue
         places = hidden_places((before or b"").decode("utf-8", "replace"), after.decode("utf-8", "replace"))
-        more = f", and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
         if places:
-            listed = ", ".join(places[:_MOST_PLACES])
-            yield f"{visible(path)} gets characters that are not seen or turn the text around them: {listed}{more}"
+            listed = few(places, _MOST_PLACES)
+            yield f"{visible(path)} gets characters that are not seen or turn the text around them: {listed}"
 
 
 def _criteria(ctx: Context) -> dict[str, str]:

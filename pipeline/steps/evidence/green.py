@@ -12,7 +12,7 @@ from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.matrix.routing.state import Event
-from pipeline.progress import counted
+from pipeline.progress import counted, few
 from pipeline.steps.evidence.impact import impacted_tests, nearest_files, stand_alone, worth_repeating
 from pipeline.steps.evidence_records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
 from pipeline.steps.wanted_stubs import stubs_left
@@ -281,13 +281,13 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
             names.append(write_evidence(ctx, red_evidence))
             if probed.unstable:
                 return unstable(ctx, task, measured, probed.unstable, *names, *evidence)
-            note = f"not RED over the code before: {', '.join(probed.not_red[:3])}"
+            note = f"not RED over the code before: {few(probed.not_red)}"
             return Event(signal=Signal.TEST_DESIGN, tree=measured.tree, note=note, evidence=(*names, *evidence))
         green = red_evidence.model_copy(update={"green": _green_evidence(ctx, measured)})
         names.append(write_evidence(ctx, green))
     names.append(ctx.write(f"evidence/green-{task.id}.json", canonical(measured.observation)))
     if probed is not None and probed.evidence.unnoticed and not only_tests:
-        note = f"no test notices a fault in {', '.join(probed.evidence.unnoticed[:3])}"
+        note = f"no test notices a fault in {few(probed.evidence.unnoticed)}"
         signal = Signal.UNNOTICED_FAULTS
         return Event(signal=signal, tree=measured.tree, note=note, evidence=(*names, *evidence))
     passing = sum(passed(record) for record in measured.observation.records.values())
@@ -322,7 +322,7 @@ def unstable(ctx: Context, task: Task, measured: Measured, tests: tuple[str, ...
     failed = {**measured.failed, **kept_runs.seen_failing(ctx.checkout.root, measured.tree)}
     words = not_green_md(task, Signal.GREEN_UNSTABLE, replace(measured, unstable=tests, failed=failed))
     name = ctx.write(f"evidence/unstable-{ctx.lane.visit:03}.md", words)
-    note = f"runs of the same bytes disagree on {', '.join(tests[:3])}"
+    note = f"runs of the same bytes disagree on {few(tests)}"
     return Event(signal=Signal.GREEN_UNSTABLE, tree=measured.tree, note=note, evidence=(name, *evidence))
 
 

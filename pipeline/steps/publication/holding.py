@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.evidence.compare import expectations, judge_green, kept_under_new_names, passed, still_passing
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
+from pipeline.progress import few
 from pipeline.steps.evidence_records import baseline_of, kept_tests, quarantine_of_run, read_evidence
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import MeasurementContext, measure
@@ -35,8 +36,7 @@ class Held:
     @property
     def in_short(self) -> str:
         """Return the first few of what does not hold."""
-        more = f"; and {len(self.lost) - _SHOWN} more" if len(self.lost) > _SHOWN else ""
-        return f"{'; '.join(self.lost[:_SHOWN])}{more}"
+        return few(self.lost, _SHOWN, "; ")
 
 
 async def hold(ctx: Context, tree: str, base: str | None = None) -> Held:

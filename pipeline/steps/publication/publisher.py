@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.config.sources import tracker_folder
 from pipeline.judge.policy.paths import is_tracker
+from pipeline.progress import few
 from pipeline.run.journal_kinds import Published, PublishIntended, PublishOnto
 from pipeline.steps.publication.trees import above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pipeline.repo import Repository
     from pipeline.run.spending import AnyRun
@@ -149,7 +150,7 @@ class Meeting:
     """Whether the two differ in case alone where the file system takes them for one: no merge of texts helps."""
 
     def __str__(self) -> str:
-        return f"{self.path} was changed by {_and(self.theirs)} and by {_and(self.ours)}"
+        return f"{self.path} was changed by {few(self.theirs)} and by {few(self.ours)}"
 
 
 def meetings(ctx: Publisher, base: Base, work: Sequence[Planned]) -> tuple[Meeting, ...]:
@@ -180,10 +181,3 @@ def meetings(ctx: Publisher, base: Base, work: Sequence[Planned]) -> tuple[Meeti
             cases = not any(f"{one}/".startswith(f"{path}/") or f"{path}/".startswith(f"{one}/") for one in met)
             found.append(Meeting(path, said or ("a merge",), tuple(dict.fromkeys(whose)), cases))
     return tuple(found)
-
-
-def _and(names: Iterable[str]) -> str:
-    """Return a few of some names in words."""
-    told = list(names)
-    more = [f"{len(told) - _SHOWN} more"] if len(told) > _SHOWN else []
-    return ", ".join((*told[:_SHOWN], *more))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.evidence.compare import failing, passed, passes
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.process import Command, Completed, Mount
-from pipeline.progress import counted
+from pipeline.progress import counted, few
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.redaction import redacted_observation
 from pipeline.sandbox.views.copies import Copies
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-
-
-_NAMED: Final = 3
 
 
 def limit_of(ctx: MeasurementContext) -> float | None:
@@ -62,13 +59,7 @@ def _line(entries: Sequence[str], what: str, said: str) -> tuple[str, ...]:
         return ()
     one = len(entries) == 1
     words = said.format(is_="is" if one else "are", it="it" if one else "them")
-    return (f"{len(entries)} {what}{'' if one else 's'} {words}: {named(entries)}",)
-
-
-def named(entries: Sequence[str], most: int = _NAMED) -> str:
-    """Return the first *most* of *entries* in words, and the number of the others."""
-    more = len(entries) - most
-    return ", ".join(entries[:most]) + (f" and {more} more" if more > 0 else "")
+    return (f"{len(entries)} {what}{'' if one else 's'} {words}: {few(entries)}",)
 
 
 _NO_MODULE: Final = re.compile(r"No module named '(?P<name>[\w.]+)'")
@@ -214,7 +205,7 @@ def which(baseline: Observation, tests: Collection[str]) -> str:
     first = baseline.records[min(tests)]
     raised = first.fault.chain[0] if first.fault is not None else None
     error = f"{raised.kind}: {raised.message}" if raised is not None else first.reason or str(first.outcome)
-    return f"{named(sorted(tests))}; the first with {' '.join(error.split())[:_SHOWN]}"
+    return f"{few(sorted(tests))}; the first with {' '.join(error.split())[:_SHOWN]}"
 
 
 class _OwnTerms:
