@@ -193,7 +193,7 @@ def came_back(asked: Asked) -> list[str]:
             room -= len(line)
         if room < 0 or len(lines) > _MOST_LINES:
             told.append(f"(all of it: artifacts/{name} beside the desk)")
-    return ["It came back:", *(f"  {line}" for line in told)] if told else []
+    return ["What led here:", *(f"  {line}" for line in told)] if told else []
 
 
 def _plain(line: str) -> str:

@@ -574,7 +574,7 @@ def test_tests_that_are_written_again_begin_with_the_last_report(repository: Rep
     code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, answer))
     assert code == 0, told
     seen = (tmp_path / "seen-0").read_text()
-    assert "# It came back:\n#   RED measurement of task 1: ILLEGAL_RED\n#   - refused: it errs\n" in seen
+    assert "# What led here:\n#   RED measurement of task 1: ILLEGAL_RED\n#   - refused: it errs\n" in seen
     assert "It began with the report of 001-write-tests-test" in seen, "what was no report of tests is none to revise"
     second = {"id": "C2", "reason": "an old one"}
     assert json.loads(desk.report.read_text()) == {**SHOWS, "criteria": [*SHOWS["criteria"], second]}
@@ -653,7 +653,7 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     assert shell.stdout == f"{desk.files.resolve()}\n"
     told = desk_command("GAL-1").stdout
     lay_artifact(desk, "diagnosis", "# Diagnosis\n\nround() takes half a cent\nto the even neighbour.\n")
-    why = "It came back:\n  Diagnosis\n  round() takes half a cent\n  to the even neighbour.\n"
+    why = "What led here:\n  Diagnosis\n  round() takes half a cent\n  to the even neighbour.\n"
     assert desk_command("GAL-1").stdout == f"{told}\n{why}"
     assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
     request = (
