@@ -118,9 +118,8 @@ def _evidence(ctx: Context) -> str:
         lines += ledger_lines(evidence.ledger)
         if evidence.noticing is not None and not evidence.ledger.red:
             lines += noticed_lines(evidence.noticing)
-        lines.append(
-            f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else "not GREEN"
-        )
+        none = "not GREEN" if task.status is not TaskStatus.ALREADY_DONE else "already done: nothing was implemented"
+        lines.append(f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else none)
         if evidence.probes:
             lines += [f"probes: {said}"] if (said := in_short(evidence.probes)) else []
             lines += [f"no test noticed: {one_line(line)}" for line in survivors(evidence.probes)]
