@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pipeline.judge.evidence.observation import Observation
 
-SET = {"APP_ENV": "test", "TZ": "America/New_York", "CI": "no"}
+SET = {"APP_ENV": "test", "TZ": "America/New_York", "CI": "no", "TERM": "vt100"}
 
 
 def found(name: str, place: Path, variables: Mapping[str, str]) -> Environment:
@@ -47,6 +47,7 @@ def test_variables_reach_a_test_of_python(tmp_path: Path) -> None:
 
         def test_zone(): assert datetime.datetime.fromtimestamp(0).hour == 19
         def test_settings(): assert (os.environ["APP_ENV"], os.environ["CI"]) == ("test", "no")
+        def test_terminal(): assert os.environ["TERM"] == "vt100"
         """
     direct.write(tmp_path, {"test_it.py": test})
     assert outcomes(direct.measure(tmp_path)) == {Ended.FAILED}

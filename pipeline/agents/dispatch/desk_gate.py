@@ -201,5 +201,5 @@ def script_of(tools_of: Callable[[Mount], Tools], files: Path) -> str | None:
 mkdir -p {shlex.quote(str(built))} && cd {shlex.quote(str(files))} || exit 1
 made=
 trap 'for link in $made; do rm -f "$link"; done' EXIT
-{links}env -i HOME="$HOME" TERM="${{TERM:-dumb}}" {variables} {shlex.join(tools.test_command)} "$@"
+{links}env -i HOME="$HOME" TERM=dumb {variables} {shlex.join(tools.test_command)} "$@"
 """

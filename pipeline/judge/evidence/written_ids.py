@@ -14,8 +14,6 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.progress import few
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -76,7 +74,8 @@ def wrong(name: str, records: Mapping[str, TestRecord]) -> str | None:
 
 def several(name: str, found: Sequence[str]) -> str:
     """Return in words which tests end in a written id."""
-    return f"{len(found)} tests end in {name}: {few(found, _TOLD)}"
+    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    return f"{len(found)} tests end in {name}: {', '.join(found[:_TOLD])}{more}"
 
 
 def near(name: str, functions: Iterable[str]) -> list[str]:
