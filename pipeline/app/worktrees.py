@@ -98,7 +98,8 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         try:
             left = _left(repository, options)
             if left is not None:
-                return left, replace(options, base=base)
+                made = _completed(repository, left, issue=options.issue, order=options.order)
+                return made, replace(options, base=base)
             branch, folder = _free(repository, options.issue.lower(), slug)
             if options.order is not None:  # said first: so the next driver of the order finds what this one may leave
                 with log_of(repository, options.environ).locked() as log:
@@ -139,10 +140,18 @@ def make_worktree(
         repository.add_worktree(folder, branch, tip if is_new else None, holds=holds)
     except GitError as error:
         raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.LOCKED) from error
-    made = Repository.find(folder)
+    return _completed(repository, Repository.find(folder), issue=issue, order=order)
+
+
+def _completed(repository: Repository, made: Repository, *, issue: str | None, order: str | None) -> Repository:
+    """Return a new worktree, as git has made it, with all that git leaves out and the file that says whose it is.
+
+    Whoever did this before may have died in the midst of it, so that it is done again.
+    """
+    folder, tip = made.worktree, made.resolve("HEAD")
     bring_ignored(repository, folder)
-    fill_submodules(repository, made.tree_of(tip), folder, made.git_dir / "redfirst-index")
-    said = {"issue": issue, "order": order, "branch": branch, "tip": tip, "folder": str(made.worktree.resolve())}
+    fill_submodules(repository, made.tree_of("HEAD"), folder, made.git_dir / "redfirst-index")
+    said = {"issue": issue, "order": order, "branch": made.branch(), "tip": tip, "folder": str(folder.resolve())}
     write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
     return made
 

@@ -14,6 +14,7 @@ from waiting import wait_until
 from workflows.test_gates_and_commands import answer, asks
 from workflows.test_gates_and_commands import make as make_recipe
 
+from pipeline.queue.lines import OrderWorktree
 from pipeline.queue.sqlite import DATABASE
 
 pytestmark = pytest.mark.slow
@@ -155,6 +156,29 @@ def test_an_order_that_three_drivers_die_of_is_dropped_and_somebody_is_told(tmp_
     events: list[dict[str, Any]] = queued.events("order.*")
     assert [event["type"].split(".")[2] for event in events] == ["placed", *["started"] * 3, "dropped"]
     assert queued.work() == []  # nothing has happened since
+
+
+def test_a_worktree_of_a_driver_that_died_before_it_said_whose_it_is_is_finished(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1)
+    queued.project.git("switch", "--quiet", "main")
+    (queued.project.root / ".worktreeinclude").write_text("local.txt\n")
+    (queued.project.root / ".gitignore").write_text("local.txt\n.workflow/\n")
+    queued.project.git("add", "--all")
+    queued.project.git("commit", "--quiet", "-m", "settings")
+    (queued.project.root / "local.txt").write_text("mine\n")
+    assert queued.project.redfirst("trust", "--yes").returncode == 0
+    queued.add()
+    (order,) = queued.orders()
+    folder, tip = tmp_path / "project-gal-1", queued.project.git("rev-parse", "main")
+    with queued.log().locked() as log:
+        log.add(OrderWorktree(order=order["order"], folder=str(folder), branch="gal-1-double-m1", tip=tip))
+    queued.project.git("worktree", "add", "--quiet", "-b", "gal-1-double-m1", str(folder), tip)
+    queued.work()
+    assert queued.branches() == ["gal-1-double-m1"]
+    owner = json.loads((queued.project.root / ".git/worktrees/project-gal-1/redfirst.json").read_text())
+    assert (owner["order"], owner["issue"], owner["tip"]) == (order["order"], "GAL-1", tip)
+    assert (folder / "local.txt").read_text() == "mine\n"
+    assert [one["outcome"] for one in queued.orders()] == ["completed"]
 
 
 def waits_for_a_lock(pid: int) -> bool:
