@@ -287,7 +287,8 @@ def _named(known: Sequence[RunPlace], wanted: str, same: Callable[[str], str]) -
     if attempts:  # an issue's id stands for its newest run
         return [max(enumerate(attempts), key=lambda each: (started_at(each[1].folder) or "", each[0]))[1]]
     short = [run for run in known if same(run.name) == f"run-{name}"]
-    return short or [run for run in known if same(run.name).startswith((name, f"run-{name}"))]
+    # run-GAL-39 is no start of run-GAL-39@2: it is another run, whose folder may be gone
+    return short or [run for run in known if re.match(rf"(?:run-)?{re.escape(name)}(?!@)", same(run.name))]
 
 
 RUNNING = "running"

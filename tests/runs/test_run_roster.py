@@ -99,6 +99,13 @@ def test_another_repository_in_the_place_of_a_worktree_has_no_runs_of_this_one(m
         find_run(main, "run-GAL-40")
 
 
+def test_the_name_of_a_run_that_is_gone_means_no_later_one(main: Repository) -> None:
+    begin(main, "run-GAL-39@2")
+    assert find_run(main, "GAL-39").name == find_run(main, "run-GAL-39@").name == "run-GAL-39@2"
+    with pytest.raises(UserError, match="is not a run of this repository"):
+        find_run(main, "run-GAL-39")
+
+
 @pytest.mark.parametrize("name", ["GLA-39", "rnu-gal-39"])
 def test_a_name_that_is_nearly_one_is_answered_with_it(main: Repository, name: str) -> None:
     begin(main, "run-GAL-39")
