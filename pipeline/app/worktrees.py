@@ -96,10 +96,9 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     # `git worktree add` is not safe in parallel: one at a time.
     with _locked(repository.common_dir) as lock:
         try:
-            left = _left(repository, options)
-            if left is not None:
-                made = _completed(repository, left, issue=options.issue, order=options.order)
-                return made, replace(options, base=base)
+            old = _left(repository, options)
+            if old is not None:
+                return _finished(repository, old, issue=options.issue, order=options.order), replace(options, base=base)
             branch, folder = _free(repository, options.issue.lower(), slug)
             if options.order is not None:  # said first: so the next driver of the order finds what this one may leave
                 with log_of(repository, options.environ).locked() as log:
@@ -140,10 +139,10 @@ def make_worktree(
         repository.add_worktree(folder, branch, tip if is_new else None, holds=holds)
     except GitError as error:
         raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.LOCKED) from error
-    return _completed(repository, Repository.find(folder), issue=issue, order=order)
+    return _finished(repository, Repository.find(folder), issue=issue, order=order)
 
 
-def _completed(repository: Repository, made: Repository, *, issue: str | None, order: str | None) -> Repository:
+def _finished(repository: Repository, made: Repository, *, issue: str | None, order: str | None) -> Repository:
     """Return a new worktree, as git has made it, with all that git leaves out and the file that says whose it is.
 
     Whoever did this before may have died in the midst of it, so that it is done again.

@@ -158,8 +158,8 @@ def test_make_is_told_what_its_workspace_shows_where_work_is_applied_already(lan
     again = lanes.asked("implement", 3, task="1")
     assert "not GREEN: tests/test_m1.py::test_value_1: fails: assert 6 == 1" in again.text("measured")
     retry = lanes.asked("implement", 2, task="5")
-    assert "breaks (2 of 2): tests/test_old5.py::test_helper_5" in retry.text("measured")
-    assert "breaks (2 of 2)" not in retry.text("diagnosis"), "it was measured again"
+    assert "breaks, in 2 of 2 runs: tests/test_old5.py::test_helper_5" in retry.text("measured")
+    assert "breaks, in 2 of 2 runs" not in retry.text("diagnosis"), "it was measured again"
 
 
 def test_a_granted_file_is_added_and_the_candidate_continues(lanes: Played) -> None:
@@ -196,7 +196,7 @@ def test_a_broken_test_elsewhere_is_diagnosed_and_make_goes_on_from_its_own_work
     assert lanes.rows_of("5")[1:] == ["implement/REGRESSION", "diagnose/PRODUCTION_LOGIC", "implement/GREEN"]
     judge = lanes.asked("diagnose", task="5")
     assert "+    return 5" in judge.text("candidate_patch")
-    assert "breaks (2 of 2): tests/test_old5.py::test_helper_5" in judge.text("test_output")
+    assert "breaks, in 2 of 2 runs: tests/test_old5.py::test_helper_5" in judge.text("test_output")
     again = lanes.asked("implement", 2, task="5")
     assert "leave the helper alone" in again.text("diagnosis")
     assert "+    return 5" in again.text("candidate_patch")

@@ -70,7 +70,7 @@ def test_the_nearest_tests_condemn_a_candidate_by_themselves(played: Played) -> 
     assert None not in ran, "not even when @make was asked again, over the same candidate"
     assert played.rows_of("1")[1] == "implement/REGRESSION"
     told = played.asked("diagnose").text("test_output")
-    assert "breaks (2 of 2): tests/test_near.py::test_near" in told
+    assert "breaks, in 2 of 2 runs: tests/test_near.py::test_near" in told
     assert "not all tests were run: those of the 3 nearest files were enough" in told
 
 
@@ -80,7 +80,7 @@ def test_what_passes_the_nearest_tests_is_refused_by_all(played: Played) -> None
     assert ran.count(None) == 1
     assert played.rows_of("1")[3] == "implement/REGRESSION"
     told = played.asked("diagnose", 2).text("test_output")
-    assert "breaks (2 of 2): tests/test_far.py::test_far" in told
+    assert "breaks, in 2 of 2 runs: tests/test_far.py::test_far" in told
     assert "not all tests were run" not in told
 
 

@@ -99,6 +99,15 @@ def test_doctor_tests_runs_all_of_them_and_what_fails_outside_of_the_box(tmp_pat
     assert project.git("status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize(("outside", "status"), [("", "warn"), ("[toolchains]\noutside = true\n", "fail")])
+def test_doctor_tests_says_that_no_run_can_be_started_only_where_one_parks(
+    tmp_path: Path, outside: str, status: str
+) -> None:
+    project, _ = project_with(tmp_path, 4, outside)
+    said = {check["id"]: check for check in project.document("doctor", "--tests")["checks"]}
+    assert said["box"]["status"] == status, said["box"]
+
+
 def test_doctor_tests_runs_nothing_for_a_repository_that_is_not_trusted(tmp_path: Path) -> None:
     project, mark = project_with(tmp_path, 1, "")
     project.write({"redfirst.toml": "[toolchains]\noutside = true\n"})

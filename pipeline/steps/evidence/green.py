@@ -342,8 +342,8 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
         "test is gone": verdict.missing,
         "cannot be collected, and could before": verdict.uncollected,
         "test was changed": (*verdict.changed_regions, *verdict.changed_files),
-        "breaks (2 of 2)": measured.suspects.regressions,
-        "passes now, and not in its old form (2 of 2): changed to fit": tuple(
+        "breaks, in 2 of 2 runs": measured.suspects.regressions,
+        "passes now, and in 2 of 2 runs not in its old form: changed to fit": tuple(
             f"{entry} {how}" for entry, how in measured.old_form.hidden.items()
         ),
         "failed in a run of these very bytes, and in none before the run": measured.unstable,
