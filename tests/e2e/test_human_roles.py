@@ -102,6 +102,8 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
     driver = begin(project, "run", "GAL-1", *PEOPLE)
     asked_of: list[str] = []
     for desk, asked in turns(project, driver):
+        if not asked_of:
+            assert "waits for you at a desk" in project.redfirst().stdout
         asked_of.append(f"{asked.role} {asked.kind}{' again' if asked.reask else ''}")
         if asked.role == "check":
             assert hand_in(project, asked, "--verdict", "ACCEPTABLE")["waiting"] is True

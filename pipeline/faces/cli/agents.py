@@ -214,7 +214,7 @@ def explain(
     else:
         grants = tuple(_grant(word) for word in task_files or ())
         tests = TestScope(files=tuple(_grant(word, default=Action.CREATE) for word in test_files or ()))
-        ruling = _judge_path(spec, str(path), _content(change), grants, tests)
+        ruling = _judge_path(spec, str(path), None if change is None else _Content(*map(_read, change)), grants, tests)
     if as_document:
         note = {} if ruling.note is None else {"note": ruling.note}
         typer.echo(json.dumps({"allowed": ruling.allowed, "rule": ruling.rule, "why": ruling.why, **note}))
@@ -234,10 +234,6 @@ class _Content:
 
     old: bytes | None
     new: bytes | None
-
-
-def _content(change: tuple[str, str] | None) -> _Content | None:
-    return None if change is None else _Content(_read(change[0]), _read(change[1]))
 
 
 def _read(name: str) -> bytes | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -17,10 +17,6 @@ from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.run.runs_of_repository import Roster
 from pipeline.terminal import Colour, colours, paint, print_document, visible_lines
-
-if TYPE_CHECKING:
-    from pipeline.app.documents import DiffFile
-
 
 _COLOURS: Final[tuple[tuple[str, Colour | None], ...]] = (
     ("+++", None), ("---", None), ("+", "green"), ("-", "red"), ("@@", "cyan"),
@@ -73,13 +69,10 @@ def _painted(line: str) -> str:
 def _stat(document: DiffDocument) -> str:
     names = [visible(file.path) for file in document.files]
     width = max(map(len, names), default=0)
-    lines = [f"{name:{width}}  {_counts(file)}" for name, file in zip(names, document.files, strict=True)]
+    counts = ("binary" if file.added is None else f"+{file.added} -{file.deleted}" for file in document.files)
+    lines = [f"{name:{width}}  {count}" for name, count in zip(names, counts, strict=True)]
     if lines:
         added = sum(file.added or 0 for file in document.files)
         deleted = sum(file.deleted or 0 for file in document.files)
         lines.append(f"{counted(len(names), 'file')}, +{added} -{deleted}")
     return "\n".join(lines)
-
-
-def _counts(file: DiffFile) -> str:
-    return "binary" if file.added is None else f"+{file.added} -{file.deleted}"

@@ -16,7 +16,7 @@ from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:
-    from pipeline.app.gc import GcDocument, GcLine
+    from pipeline.app.gc import GcDocument
 
 
 _AGE: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])")
@@ -64,13 +64,10 @@ def _seconds(age: str) -> int:
 def gc_text(document: GcDocument) -> str:
     """Return the document in lines: what goes, then what stays."""
     goes = [line for line in document.things if line.status != "kept"]
-    lines = [_line(line) for line in (*goes, *(line for line in document.things if line.status == "kept"))]
+    every = (*goes, *(line for line in document.things if line.status == "kept"))
+    lines = [f"{_WORDS[one.status]:<8}  {one.kind.replace('_', ' ')}  {one.what}: {one.why}" for one in every]
     if not goes:
         return "\n".join([*lines, "Nothing is to be removed."])
     count = f"{len(goes)} thing{'' if len(goes) == 1 else 's'}"
     end = f"Removed {count}." if document.applied else f"{count} would be removed: redfirst gc --apply"
     return "\n".join([*lines, end])
-
-
-def _line(line: GcLine) -> str:
-    return f"{_WORDS[line.status]:<8}  {line.kind.replace('_', ' ')}  {line.what}: {line.why}"

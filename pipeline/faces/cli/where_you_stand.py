@@ -22,6 +22,7 @@ from pipeline.faces.cli.text import print_text
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.repo import NoRepositoryError, Repository
+from pipeline.run.store import WORKFLOW
 from pipeline.terminal import print_json
 from todo import FolderSource, Tracker, TrackerError
 
@@ -86,13 +87,20 @@ def standing(repository: Repository) -> StandingDocument:
     lines = (
         *_runs([line for line in waiting if not _only_goes_on(line)], "waits for you", "redfirst show"),
         *_runs([line for line in waiting if _only_goes_on(line)], "is to go on", "redfirst resume"),
-        *_runs([line for line in open_ if line.live], "goes on", "redfirst watch"),
+        *_runs([line for line in open_ if line.live and _asks(line)], "waits for you at a desk", "redfirst desk"),
+        *_runs([line for line in open_ if line.live and not _asks(line)], "goes on", "redfirst watch"),
         *_runs([line for line in open_ if line.status == ELSEWHERE], "went to another machine", "redfirst fleet take"),
         *landing,
         *_begin(repository),
         *_issues(repository, done),
     )
     return StandingDocument(repository=as_utf8(str(repository.worktree)), lines=lines)
+
+
+def _asks(line: RunLine) -> bool:
+    """Return whether a person is asked at a desk."""
+    desks = (Path(line.worktree) / WORKFLOW / line.name).glob("dispatches/*/exchange/desk")
+    return any(not (desk.parents[1] / "result.json").exists() for desk in desks)
 
 
 def _only_goes_on(line: RunLine) -> bool:
