@@ -140,7 +140,7 @@ _PLAIN = {"string": "text", "integer": "number", "boolean": "true or false", "nu
 _CRITERIA: Final = "`criteria` has an entry for each of these: `task`, `id`, `met`, and a `note` where it is not met."
 _ANSWERS: Final = (
     "`answers` has an entry for each of these questions on the tasks: `true` when all is well. Else it is a sentence, "
-    "with a finding of concern `split`. ACCEPTABLE takes both, and needs one to each."
+    "with a finding of concern `split`. ACCEPTABLE needs an answer to each question."
 )
 
 
