@@ -104,6 +104,15 @@ def database() -> str:
     return server().dsn()
 
 
+def own_database(name: str) -> str:
+    """Return one that no other test uses, for what tells of all who are connected."""
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(server().dsn(), autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {name}")
+    make_schema(server().dsn(name))
+    return server().dsn(name)
+
+
 def _watch(folder: Path, session: int, told: int) -> None:
     """Start the server, say so, and remove it when the run of tests has ended."""
     owner = os.pidfd_open(session)

@@ -70,6 +70,14 @@ class Pace:
     thinks_s: float = 3
 
 
+def _state(pid: int) -> str:
+    folder = Path(f"/proc/{pid}")
+    try:
+        return f"{(folder / 'stat').read_text().rpartition(')')[2].split()[0]} {(folder / 'wchan').read_text()}"
+    except OSError:
+        return "gone"
+
+
 @dataclass
 class Machine:
     """A machine: a folder that is its home, and, while it is on, a worker in namespaces of its own."""
@@ -130,7 +138,7 @@ class Machine:
             said.write(f"--- boot {self.boot}\n".encode())
             self.process = subprocess.Popen(
                 argv,
-                env=self.fleet.environment() | self.env,
+                env=self.fleet.environment() | {"PYTHONFAULTHANDLER": "1"} | self.env,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=said,
@@ -208,8 +216,24 @@ class Machine:
         """Let the worker end as a person lets it."""
         os.kill(self.worker(), signal.SIGTERM)
         assert self.process is not None
-        assert self.process.wait(120) in {0, 130, 143}, (self.folder / "said").read_text()[-4000:]
+        try:
+            code = self.process.wait(120)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self.at_work()) from None
+        assert code in {0, 130, 143}, (self.folder / "said").read_text()[-4000:]
         self.process = None
+
+    def at_work(self) -> str:
+        """Return what its processes do that do not end, and where in the program they are."""
+        found = self.processes()
+        begun = time.time()
+        lines = [f"{pid} {_state(pid)}: {argv[:300]}" for pid, argv in found.items()]
+        for pid, argv in found.items():
+            if "redfirst.main()" in argv and not argv.startswith("bash"):
+                os.kill(pid, signal.SIGABRT)  # PYTHONFAULTHANDLER
+        wait_until(lambda: not self.drivers())
+        logs = [one for one in self.folder.rglob("*.log") if one.stat().st_mtime >= begun]
+        return "\n".join([*lines, *(one.read_text()[-6000:] for one in (self.folder / "said", *logs))])
 
 
 @dataclass

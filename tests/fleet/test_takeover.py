@@ -8,7 +8,7 @@ import pytest
 from crashes import KILLED, Bell, await_end_of, die_at, processes_of, spawn
 from fleet.machines import RUN, fleet
 from fleet.test_hub import frozen, published_once
-from postgres import database, needs_postgres
+from postgres import database, needs_postgres, own_database
 from triggered.outside import LABEL, github
 from waiting import wait_until
 
@@ -139,7 +139,7 @@ def test_an_issue_that_landed_at_the_hub_alone_is_begun(tmp_path: Path) -> None:
 
 
 def test_doctor_says_what_keeps_a_machine_from_working_in_its_fleet(tmp_path: Path) -> None:
-    one, two = pair(tmp_path)
+    one, two = fleet(tmp_path, more=f'postgres = "{own_database("doctored")}"\n')
 
     def checks(machine: Machine) -> dict[str, str]:
         document = machine.redfirst("fleet", "doctor")
