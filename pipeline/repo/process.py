@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, BinaryIO, Final
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -20,7 +22,6 @@ from pipeline.repo.values import HARDENED_SETTINGS, GitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 HARDENED: Final = (*(part for setting in HARDENED_SETTINGS for part in ("-c", setting)), "--no-optional-locks")
 """The options of every command that reads or writes objects: of the repository's programs only clean filters run."""
@@ -41,7 +42,6 @@ _CHUNK: Final = 1 << 20
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
 _IN_ENGLISH: Final = {"LANGUAGE": "C", "LC_ALL": "C"}
 """What GitPython sets for each git, too: messages are read here."""
-_TIMED_OUT: Final = "Timeout: "
 
 _LOCKED: Final = re.compile(r"Unable to create '(?P<lock>[^']+\.lock)': File exists")
 
@@ -77,15 +77,11 @@ def run(
     line = command(folder, argv, prefix)
     with _as_file(stdin) as given:
         try:
-            code, out, said = Git().execute(
+            started = Git().execute(
                 line,
                 istream=given,
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
+                as_process=True,
                 env={**_ENVIRONMENT, **(env or {})},
-                kill_after_timeout=limit_s,
                 # Ctrl-C at a terminal reaches the whole process group: it is for the driver, which knows a safe point.
                 # Only a process that may ask for a passphrase stays in the foreground.
                 process_group=None if foreground else 0,
@@ -93,9 +89,20 @@ def run(
             )
         except GitCommandNotFound as error:
             raise FileNotFoundError("git") from error
-    if limit_s is not None and code < 0 and said.startswith(_TIMED_OUT):
-        raise subprocess.TimeoutExpired(line, limit_s)
-    return subprocess.CompletedProcess(line, code, out, said.encode(errors="surrogateescape"))
+        # GitPython's own limit is a thread: a Ctrl-C leaves it, and this process would wait for it at its end.
+        git = cast("subprocess.Popen[bytes]", started.proc)  # pyright: ignore[reportUnknownMemberType]
+        started.proc = None
+        with git:
+            try:
+                out, said = git.communicate(timeout=limit_s)
+            except BaseException:
+                if limit_s is not None and git.poll() is None:
+                    started_by = Path(f"/proc/{git.pid}/task/{git.pid}/children").read_text().split()
+                    for pid in (git.pid, *map(int, started_by)):
+                        with suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
+                raise
+    return subprocess.CompletedProcess(line, git.returncode, out, said.removesuffix(b"\n"))
 
 
 def _as_file(stdin: bytes | BinaryIO) -> AbstractContextManager[BinaryIO | None]:

@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 16131,
+    "pipeline/testing": 16124,
     "pipeline/app": 11261,
-    "pipeline/steps": 7169,
-    "pipeline/faces": 7205,
+    "pipeline/steps": 7166,
+    "pipeline/faces": 7203,
     "pipeline/agents": 6675,
     "pipeline/judge": 5402,
     "pipeline/matrix": 4585,
     "pipeline/sandbox": 3774,
     "pipeline/run": 3299,
     "pipeline/config": 1788,
-    "pipeline/repo": 1464,
+    "pipeline/repo": 1470,
     "pipeline": 1285,
     "todo": 1153,
     "pipeline/queue": 1495,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 72_686
+IN_ALL: Final = 72_678
 MODULES: Final = 550
 IMPORTS: Final = 11.35
 """Of a hundred lines of code, those that import; the goal is 9."""
