@@ -211,11 +211,11 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
     places = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
     place = places.get(kept.key.partition("/")[0])
     if place is None:
-        made = _new_worktree(repository, url, kept, order)
+        made, aside = _new_worktree(repository, url, kept, order), None
         say(f"made the worktree {made.worktree} on branch {kept.info.branch}")
-        aside = None
     else:
         made = Repository.find(place)
+        refs_of_hub(made, url, f"refs/heads/{kept.info.branch}")  # what another machine published is in the journal
         aside = _make_room(place / WORKFLOW / kept.info.run_id, kept)
         (place / WORKFLOW / kept.info.run_id / GONE_ON).unlink(missing_ok=True)
     folder = made.worktree / WORKFLOW / kept.info.run_id

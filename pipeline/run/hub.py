@@ -195,7 +195,7 @@ class Hub:
 
         def look() -> dict[str, str]:  # both again where one fails: a claim may go in between
             found = self.repository.remote_refs(self.url, *names, *more)
-            if there := [name for name in (*names, *more[1:]) if name in found]:
+            if there := [name for name in (*names, *more) if name in found]:
                 self.repository.fetch_from(self.url, there)
             return found
 
