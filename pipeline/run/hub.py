@@ -105,7 +105,7 @@ class Hub:
                     return None  # nobody has paid for anything, and who finds no claim begins anew
                 others = [*self._claims(run, seen, ends=ends)]
                 if commit is not None and (there := seen.get(_branch_ref(run), NO_OBJECT)) != commit:
-                    if there != NO_OBJECT and not await self._is_before(run, there, commit):
+                    if there != NO_OBJECT and not self.repository.is_ancestor(there, commit):
                         return f"{run.info.branch} of the hub is at {there[:12]}, which this run's commits do not have"
                     others.append(RefMove(_branch_ref(run), commit, there))
                 if not others and tree == self._kept:
@@ -213,11 +213,6 @@ class Hub:
 
     def _journal_of(self, checkpoint: str) -> bytes:
         return self.repository.blob(f"{checkpoint}:{RUN_FOLDER}/{JOURNAL}") or b""
-
-    async def _is_before(self, run: AnyRun, there: str, commit: str) -> bool:
-        """Return whether the hub's branch can be moved forward to *commit*."""
-        await self._patiently(lambda: self.repository.fetch_from(self.url, [_branch_ref(run)]))
-        return self.repository.is_ancestor(there, commit)
 
     def _take_in(self, run: AnyRun, moves: Sequence[RefMove]) -> None:
         seen = dict(self._seen or {})

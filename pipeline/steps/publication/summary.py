@@ -177,9 +177,9 @@ def _proofs(ctx: Context) -> list[str]:
 
 
 def _decisions(ctx: Context) -> list[str]:
-    made = [line.data for line in ctx.run.journal.of(DecisionMade)]
-    tasks = [f" (task {one.task})" if one.task else "" for one in made]
-    return [f"{one.row}{task}: {one_line(one.note)}".removesuffix(": ") for one, task in zip(made, tasks, strict=True)]
+    made = (line.data for line in ctx.run.journal.of(DecisionMade))
+    told = (f"{one.row}{f' (task {one.task})' if one.task else ''}: {one_line(one.note)}" for one in made)
+    return [line.removesuffix(": ") for line in told]
 
 
 def _rejected(ctx: Context) -> list[str]:
