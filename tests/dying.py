@@ -11,16 +11,18 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from functools import wraps
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATTERN, NUMBER = re.compile(sys.argv[1]), int(sys.argv[2])
+BEFORE, AFTER = "before", "after"
 LOG = os.environ.get("DYING_LOG")
 _seen = 0
 
@@ -37,17 +39,17 @@ def instant(name: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def around(call: Callable[..., Any], name_of: Callable[..., str | None]) -> Callable[..., Any]:
-    """Return *call* with an instant before and one after it, where `name_of` its arguments is a name."""
+def around(call: Callable[..., Any], name_of: Callable[..., str | None], *whens: str) -> Callable[..., Any]:
+    """Return *call* with an instant before and one after it (*whens*), where `name_of` its arguments is a name."""
 
     @wraps(call)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         name = name_of(*args)
-        if name is None:
-            return call(*args, **kwargs)
-        instant(f"before {name}")
+        if name is not None and BEFORE in whens:
+            instant(f"{BEFORE} {name}")
         result = call(*args, **kwargs)
-        instant(f"after {name}")
+        if name is not None and AFTER in whens:
+            instant(f"{AFTER} {name}")
         return result
 
     return wrapped
@@ -70,12 +72,17 @@ def _git(_: object, argv: list[str]) -> str | None:
     return " ".join(["git", *(word for word in words if word != "--no-optional-locks")])
 
 
-os.fdatasync = around(os.fdatasync, _journalled)
-os.replace = around(os.replace, _replaced)
+def _ended(process: Any) -> str | None:
+    return _git(process, process.args) if process.args[0] == "git" else None
+
+
+os.fdatasync = around(os.fdatasync, _journalled, BEFORE, AFTER)
+os.replace = around(os.replace, _replaced, BEFORE, AFTER)
 sys.argv[:] = ["redfirst", *sys.argv[3:]]
 
 from pipeline.faces.cli.main import run  # noqa: E402  (only now: everything below it is wrapped)
 from pipeline.repo.gitpython import Git  # noqa: E402  (the same)
 
-Git.execute = around(Git.execute, _git)
+Git.execute = around(Git.execute, _git, BEFORE)
+subprocess.Popen.communicate = around(cast("Any", subprocess.Popen).communicate, _ended, AFTER)
 run()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crashes import KILLED, Bell, await_end_of, die_at, processes_of, spawn
 from fleet.machines import RUN, fleet
-from fleet.test_hub import frozen, published_once
+from fleet.test_hub import BRANCH, frozen, published_once
 from postgres import database, needs_postgres, own_database
 from triggered.outside import LABEL, github
 from waiting import wait_until
@@ -104,6 +104,18 @@ def test_33_what_is_published_is_not_done_again_where_nobody_said_that_its_order
     (order,) = works(two)
     assert (order["outcome"], order["starts"]) == ("completed", 1 if instant else 0), order
     published_once(two)
+
+
+@pytest.mark.broad
+def test_33_a_machine_that_had_the_run_before_brings_what_another_one_published_to_its_end(tmp_path: Path) -> None:
+    one, two = pair(tmp_path)
+    begun = "run", "GAL-1", "--worktree", ordered(one)
+    assert die_at(one.project, "after journal dispatch_finished", 3, *begun) == KILLED
+    assert die_at(two.project, "after git push.*gal-1-reject", 1, "fleet", "take", RUN, "--resume") == KILLED
+    assert BRANCH in two.refs(), "it is published"
+    (order,) = works(one)
+    assert order["outcome"] == "completed", order
+    published_once(one)
 
 
 def test_an_issue_that_a_trigger_filed_is_begun_by_any_machine_on_the_newest_base(tmp_path: Path) -> None:
