@@ -11,18 +11,16 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
-from functools import wraps
+from functools import partial, wraps
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATTERN, NUMBER = re.compile(sys.argv[1]), int(sys.argv[2])
-BEFORE, AFTER = "before", "after"
 LOG = os.environ.get("DYING_LOG")
 _seen = 0
 
@@ -39,17 +37,17 @@ def instant(name: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def around(call: Callable[..., Any], name_of: Callable[..., str | None], *whens: str) -> Callable[..., Any]:
-    """Return *call* with an instant before and one after it (*whens*), where `name_of` its arguments is a name."""
+def around(call: Callable[..., Any], name_of: Callable[..., str | None]) -> Callable[..., Any]:
+    """Return *call* with an instant before and one after it, where `name_of` its arguments is a name."""
 
     @wraps(call)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         name = name_of(*args)
-        if name is not None and BEFORE in whens:
-            instant(f"{BEFORE} {name}")
+        if name is None:
+            return call(*args, **kwargs)
+        instant(f"before {name}")
         result = call(*args, **kwargs)
-        if name is not None and AFTER in whens:
-            instant(f"{AFTER} {name}")
+        instant(f"after {name}")
         return result
 
     return wrapped
@@ -67,22 +65,37 @@ def _replaced(_source: str | Path, target: str | Path) -> str | None:
     return None if name.endswith(".pyc") else f"replace {name}"  # a cache is no durable write
 
 
-def _git(_: object, argv: list[str]) -> str | None:
+def _git(argv: list[str]) -> str:
     words = [word for flag, word in pairwise(argv) if not {"-c", "-C"} & {flag, word}]
     return " ".join(["git", *(word for word in words if word != "--no-optional-locks")])
 
 
-def _ended(process: Any) -> str | None:
-    return _git(process, process.args) if process.args[0] == "git" else None
+def begun(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return GitPython's *call* with an instant before it; the one after it is when what it began has ended."""
+
+    @wraps(call)
+    def wrapped(git: object, argv: list[str], **options: Any) -> Any:
+        instant(f"before {_git(argv)}")
+        started = call(git, argv, **options)
+        process = started.proc  # a process each, and a reader of objects that stays
+        process.communicate = partial(_ended, process.communicate, _git(argv))
+        return started
+
+    return wrapped
 
 
-os.fdatasync = around(os.fdatasync, _journalled, BEFORE, AFTER)
-os.replace = around(os.replace, _replaced, BEFORE, AFTER)
+def _ended(call: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    result = call(*args, **kwargs)
+    instant(f"after {name}")
+    return result
+
+
+os.fdatasync = around(os.fdatasync, _journalled)
+os.replace = around(os.replace, _replaced)
 sys.argv[:] = ["redfirst", *sys.argv[3:]]
 
 from pipeline.faces.cli.main import run  # noqa: E402  (only now: everything below it is wrapped)
 from pipeline.repo.gitpython import Git  # noqa: E402  (the same)
 
-Git.execute = around(Git.execute, _git, BEFORE)
-subprocess.Popen.communicate = around(cast("Any", subprocess.Popen).communicate, _ended, AFTER)
+Git.execute = begun(Git.execute)
 run()
