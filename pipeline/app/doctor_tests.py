@@ -30,7 +30,15 @@ from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.languages.projects.detection import TOP, choose, looked_for
 from pipeline.testing.languages.protocol import Checkouts, Environment, Lookup, Missing, Selection
 from pipeline.testing.languages.table import DEFAULT, LANGUAGES
-from pipeline.testing.measure.baseline import MEND, difference, no_baseline, passing_outside, uncollected, which
+from pipeline.testing.measure.baseline import (
+    MEND,
+    difference,
+    no_baseline,
+    passing_outside,
+    skipped,
+    uncollected,
+    which,
+)
 from pipeline.testing.measure.measuring import UnmeasurableError, measure
 from pipeline.testing.measure.regression import flaky
 
@@ -258,9 +266,11 @@ async def _run_whole(lab: VerificationContext, tree: str, *, parks: bool = True)
         return [_check(_ID, "fail", why, _MEND)]
     varying = await flaky(lab, tree, seen)
     failed = [entry for entry in failing(seen) if entry in seen.records and entry not in varying]
-    alone = await passing_outside(lab, tree, failed) or ()
+    left_out = skipped(seen)
+    alone = await passing_outside(lab, tree, [*failed, *left_out]) or ()
     took = duration(anyio.current_time() - began)
     counts = [f"{sum(map(passed, seen.records.values()))} pass", f"{len(failed)} fail"]
+    counts += [f"{len(left_out)} skipped"] if left_out else []
     counts += [f"{len(varying)} vary: {few(sorted(varying))}"] if varying else []
     message = f"{counted(len(seen.records), 'test')} of HEAD in the box: {', '.join(counts)} ({took})"
     if seen.collection_errors:
@@ -269,7 +279,7 @@ async def _run_whole(lab: VerificationContext, tree: str, *, parks: bool = True)
     everywhere = [entry for entry in failed if entry not in alone]
     also = f"; outside of it fails, too: {which(seen, everywhere)}" if everywhere else ""
     if not alone:
-        return [ran, _check("box", "ok", f"no test of HEAD fails in the box alone{also}")]
+        return [ran, _check("box", "ok", f"no test of HEAD fails or is skipped in the box alone{also}")]
     too_many = parks and len(alone) > lab.config.toolchains.may_differ
     return [ran, _check("box", "fail" if too_many else "warn", f"{difference(seen, alone)}{also}", MEND)]
 

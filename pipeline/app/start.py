@@ -55,6 +55,7 @@ from pipeline.matrix.routing.state import PARALLEL
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.run.files import disk
 from pipeline.run.gates import WAYS_BACK, begun_again
+from pipeline.run.ignored import forget_ignored, include_ignored
 from pipeline.run.info import PREVIOUS_PATCH, RECIPE, ChangeSeen, RunInfo
 from pipeline.run.journal_kinds import PublishOnto
 from pipeline.run.lease import FileLease
@@ -129,7 +130,7 @@ class Resumption:
         conflicting_changes.look(ctx)
         base = None if self.onto is None else conflicting_changes.onto(ctx, self.onto, partial(planned, ctx))
         if ctx.state.reason is Reason.ENVIRONMENT:
-            forget_cache(ctx)
+            _renew(ctx)
         ctx.go_on()
         new = tuple(gate for gate in WAYS_BACK if gate in self.gates and gate not in ctx.state.gates)
         if new:
@@ -145,10 +146,17 @@ class Resumption:
         if self.step is None and self.recipe is None:
             require_no_gate(ctx.run)
             if ctx.run.state.reason is Reason.ENVIRONMENT:
-                forget_cache(ctx)
+                _renew(ctx)
         ctx.go_on()
         if base is not None:
             ctx.note(PublishOnto(commit=base))
+
+
+def _renew(ctx: Context | RecipeContext) -> None:
+    """Take what a person may have mended: caches, and the ignored files that tests need."""
+    forget_cache(ctx)
+    forget_ignored(ctx.checkout.root)
+    include_ignored(ctx.repository, ctx.checkout.root)
 
 
 _BEHIND: Final = " once it comes there again: that is behind it now"

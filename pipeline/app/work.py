@@ -391,7 +391,8 @@ class RepositoryWork:
                 f"{there.run} began with another routing matrix, of redfirst {there.redfirst}. It waits for a worker "
                 f"that has this, or for you: redfirst fleet take {there.run} --resume"
             )
-        if there is not None and there.state == "driving" and order.left == "superseded":
+        is_lost = order.left == "superseded" and there is not None and there.state == "driving"
+        if there is not None and is_lost and there.driver not in order.drivers:  # whom the order knows is told to stop
             return f"{there.host} goes on with {there.run}. If it does not: redfirst fleet take {there.run} --resume"
         if there is not None:
             return ""

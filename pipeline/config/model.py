@@ -184,7 +184,7 @@ class _Toolchains(Table):
         Field(min_length=1, description="The toolchains in use; else each that recognises the project"),
     ] = None
     outside: Annotated[
-        bool, Field(description="Tests that fail in the box run once more on this machine, outside of it")
+        bool, Field(description="Tests that fail or are skipped in the box run once more outside, on this machine")
     ] = False
     may_differ: Annotated[
         int, Field(ge=0, description="As many tests may fail in the box alone; with more a run parks")

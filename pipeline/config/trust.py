@@ -195,7 +195,7 @@ def _why(path: KeyPath, value: object) -> str | None:
 def _why_of_toolchain(path: KeyPath, value: object) -> str | None:
     match path:
         case ("toolchains", "outside") if value:
-            return "tests that fail in the box are run on this machine, outside of it"
+            return "tests that fail or are skipped in the box are run on this machine, outside of it"
         case ("toolchains", _, "env", _):
             return "this variable is handed to tests and agents"
         case ("toolchains", _, "setup") if value:

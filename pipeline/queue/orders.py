@@ -52,10 +52,10 @@ class Order:
         number: Of the line that placed it.
         placed_at: When that was.
         state: How it stands. `started` says that a driver was begun for it, `driver` which one.
+        drivers: All that were begun for it.
         worktree: The linked worktree that was made for it, if any.
         run: The run that it came to, by worktree and name, as far as a line says so.
         log: What its last driver said.
-        starts: How many drivers it has had.
         deaths: How many of them died by themselves.
         left: Why its last driver left it, as its line says; None where one is at work, or none was.
         outcome: How it ended, with `reason` and `note`.
@@ -69,10 +69,10 @@ class Order:
     placed_at: str
     state: State = "queued"
     driver: ProcessId | None = None
+    drivers: tuple[ProcessId, ...] = ()
     worktree: lines.OrderWorktree | None = None
     run: str | None = None
     log: str | None = None
-    starts: int = 0
     deaths: int = 0
     left: str | None = None
     outcome: str | None = None
@@ -80,6 +80,11 @@ class Order:
     note: str = ""
     closed_at: str | None = None
     is_held_elsewhere: bool = False
+
+    @property
+    def starts(self) -> int:
+        """Return how many drivers it has had."""
+        return len(self.drivers)
 
     @property
     def is_open(self) -> bool:
@@ -108,7 +113,8 @@ class Order:
                 return replace(self, worktree=worktree)
             case lines.OrderStarted(pid=pid, start_time=start_time, boot_id=boot, log=log):
                 driver = ProcessId(pid, start_time, boot)
-                return replace(self, state="started", driver=driver, left=None, log=log, starts=self.starts + 1)
+                drivers = (*self.drivers, driver)
+                return replace(self, state="started", driver=driver, drivers=drivers, left=None, log=log)
             case lines.OrderLeft(why=why, note=note):
                 deaths = self.deaths + (why == "died")
                 return replace(self, state="queued", driver=None, deaths=deaths, left=why, note=note)

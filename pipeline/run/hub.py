@@ -12,9 +12,10 @@ then, and a checkpoint whose journal is the beginning of ours is ours.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import stat
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -24,6 +25,7 @@ import anyio.to_thread
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import Outcome, Reason
+from pipeline.pids import ProcessId
 from pipeline.progress import duration
 from pipeline.repo import NO_OBJECT, Entry, RefMove, Repository, Signature, TreeChange, UnreachableError
 from pipeline.run.records import ARTIFACT_LIMIT, walk
@@ -171,9 +173,11 @@ class Hub:
 
     def _claim(self, run: AnyRun) -> str:
         state = "queued" if run.queued else _STATES.get(run.state.outcome, "parked")
-        said = {"run": key_of_run(run.folder), "worktree": str(self.repository.worktree), "state": state}
+        said: dict[str, object] = {"run": key_of_run(run.folder), "worktree": str(self.repository.worktree)}
+        said["state"] = state
         said |= {"host": socket.gethostname(), "order": order_of(self.repository)}
         said |= {"matrix": run.info.workflow_hash, "redfirst": run.info.redfirst_version}
+        said["driver"] = asdict(driver) if (driver := ProcessId.of(os.getpid())) is not None else None
         return self.repository.write_blob(json.dumps(said, sort_keys=True).encode())
 
     def _holder(self, ref: str, claim: str) -> str:

@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.pids import ProcessId
 from pipeline.repo import NO_OBJECT, Repository
 from pipeline.run.files import disk, remove_abandoned, write_atomic
 from pipeline.trees import read_regular
@@ -275,8 +276,8 @@ def owner_of(git_dir: Path) -> dict[str, Any] | None:
 class Claim(BaseModel):
     """What the claim on an issue says: `<worktree>/<run>`, and where that worktree is.
 
-    At a hub it says more: how the run stood, the order that it came of, the machine that wrote the claim, and the hash
-    of the routing matrix and the version that the run began with.
+    At a hub it says more: how the run stood, the order that it came of, the machine and the process that wrote the
+    claim, and the hash of the routing matrix and the version that the run began with.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -288,6 +289,7 @@ class Claim(BaseModel):
     host: Annotated[str, AfterValidator(visible)] = ""
     matrix: str | None = None
     redfirst: Annotated[str, AfterValidator(visible)] = ""
+    driver: ProcessId | None = None
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ What @check grants our code carries out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
@@ -56,6 +56,11 @@ def refusals_md(ctx: Context) -> str:
     return bullets(f"{r.dispatch}: {r.signal}: {r.complaint}" for r in results if r.signal is not None)
 
 
+_RESUMED: Final = """\
+Your diagnosis `environment` parked the run here, and a person has resumed it since. If that is mended, answer
+`production_logic`: who was stuck is asked again, with your notes."""
+
+
 async def judge(
     ctx: Context, question: Question, *, accept: Callable[[Report], Malformed | None] | None = None
 ) -> Answer | Event:
@@ -84,6 +89,7 @@ async def judge(
     if output:
         artifacts["test_output"] = output
     tree = ctx.lane.in_question or task.tests or start
+    was_asked = ctx.path(f"judgements/{visit:03}-diagnosis.md").exists()
     may_ask = questions.told(ctx, Role.CHECK) if question is Question.DIAGNOSE else questions.NONE
     request = Request(
         Role.CHECK,
@@ -92,7 +98,7 @@ async def judge(
         question=question,
         artifacts=artifacts,
         accept=accept,
-        extra=may_ask.words.strip(),
+        extra=f"{may_ask.words.strip()}\n{_RESUMED if was_asked else ''}".strip(),
         asks=may_ask.asks,
     )
     return await ask(ctx, request)

@@ -23,6 +23,7 @@ from pipeline.testing.measure.baseline import (
     no_baseline,
     not_protected,
     passing_outside,
+    skipped,
     untried,
 )
 from pipeline.testing.measure.measuring import UnmeasurableError, measure
@@ -63,7 +64,7 @@ async def run(ctx: Context) -> Event:
     varying = await flaky(ctx, info.start_tree, baseline)
     failed = [entry for entry in failing(baseline) if entry not in varying and entry in baseline.records]
     try:
-        alone = await passing_outside(ctx, info.start_tree, failed)
+        alone = await passing_outside(ctx, info.start_tree, [*failed, *skipped(baseline)])
     except UnmeasurableError as error:
         return _impossible(f"outside of the box: {error}")
     if alone and len(alone) > ctx.config.toolchains.may_differ:

@@ -184,6 +184,12 @@ def test_at_a_desk_its_run_may_be_named_as_the_prompt_does(repository: Repositor
     assert hand_in(name, "--role", "make", "--verdict", "COMPLETE", cwd=desk.files)["dispatch"] == "003-step-make"
 
 
+def test_at_a_desk_each_other_command_is_about_its_run(repository: Repository) -> None:
+    desk = lay_out(repository)
+    for words in ([], ["show"]):
+        assert "run-GAL-1" in redfirst(*words, cwd=desk.files).stdout, words
+
+
 @pytest.mark.broad
 def test_a_desk_whose_answer_was_taken_leads_back_to_the_run(repository: Repository) -> None:
     desk = lay_out(repository)

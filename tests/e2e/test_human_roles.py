@@ -106,6 +106,8 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
             assert "waits for you at a desk" in project.redfirst().stdout
         asked_of.append(f"{asked.role} {asked.kind}{' again' if asked.reask else ''}")
         if asked.role == "check":
+            tried = subprocess.run([desk.tests], check=False, capture_output=True)
+            assert tried.returncode == 0, "who reviews can try the tests, too"
             assert hand_in(project, asked, "--verdict", "ACCEPTABLE")["waiting"] is True
         else:
             assert subprocess.run([desk.tests], check=False, capture_output=True).returncode == 1, "RED as measured"

@@ -67,9 +67,14 @@ def parked(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.fixture(scope="module")
 def resumed(parked: Played) -> Played:
-    """Return the same run after the user mended the environment."""
+    """Return the same run after the user mended the environment, at the second try."""
+    again = diagnoses(5, "environment", "a built file is missing")
     more = [diagnoses(5, "production_logic", "the clock is right now"), makes(1, task="5"), *AFTER_MAKE]
-    parked.project.script([*REWORK, *more])
+    parked.project.script([*REWORK, again, *more])
+    (parked.project.root / ".git/info/exclude").write_text("built.txt\n.worktreeinclude\n")
+    parked.project.write({"built.txt": "built\n", ".worktreeinclude": "built.*\n"})
+    assert go_on(parked, "resume").document["reason"] == "environment"
+    assert [*(parked.project.home / "state").rglob("include/built.txt")], "what was built meanwhile is brought"
     return go_on(parked, "resume")
 
 
@@ -108,9 +113,12 @@ def test_a_resumed_run_asks_again_who_blamed_the_environment(resumed: Played) ->
         "write-tests/RED",
         "implement/INCOMPLETE",
         "diagnose/ENVIRONMENT",
+        "diagnose/ENVIRONMENT",
         "diagnose/PRODUCTION_LOGIC",
         "implement/GREEN",
     ]
+    told = ["parked the run here" in one.document["prompt"] for one in resumed.dispatches("diagnose", task="5")]
+    assert told == [False, True, True]
     assert resumed.subjects() == ["feat: let value 1 be right", "chore(todo): close GAL-1"]
     assert resumed.tasks() == {"5": "done"}
 

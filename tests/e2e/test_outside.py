@@ -99,6 +99,18 @@ def test_doctor_tests_runs_all_of_them_and_what_fails_outside_of_the_box(tmp_pat
     assert project.git("status", "--porcelain") == ""
 
 
+def test_doctor_tests_names_what_is_skipped_in_the_box_alone(tmp_path: Path) -> None:
+    project, _ = project_with(tmp_path, 0, "")
+    skips = "def test_shop():\n    if 'SHOP_ENV' not in os.environ:\n        pytest.skip('no shop')\n"
+    project.write({"tests/test_needs.py": f"import os\n\nimport pytest\n\n\n{skips}"})
+    project.commit()
+    said = {check["id"]: check["message"] for check in project.document("doctor", "--tests")["checks"]}
+    assert "2 tests of HEAD in the box: 1 pass, 0 fail, 1 skipped (" in said["collection"]
+    assert said["box"] == (
+        "1 test is skipped in the box alone: tests/test_needs.py::test_shop; the first with Skipped: no shop"
+    )
+
+
 @pytest.mark.parametrize(("outside", "status"), [("", "warn"), ("[toolchains]\noutside = true\n", "fail")])
 def test_doctor_tests_says_that_no_run_can_be_started_only_where_one_parks(
     tmp_path: Path, outside: str, status: str

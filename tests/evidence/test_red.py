@@ -107,6 +107,20 @@ def test_one_red_parameter_carries_the_passing_ones_of_its_function() -> None:
     assert (set(found.ledger.red), set(found.ledger.guards)) == ({f"{NEW}[2]"}, {f"{NEW}[1]"})
 
 
+def test_a_skipped_case_says_nothing_beside_others_of_its_function() -> None:
+    keeps = "tests/test_a.py::test_keeps"
+    cases = {f"{NEW}[native]": Ended.SKIPPED, f"{NEW}[plain]": Ended.FAILED}
+    guards = {f"{keeps}[native]": Ended.SKIPPED, f"{keeps}[plain]": Ended.PASSED}
+    after = plus({**cases, **guards})
+    found = verdict(after, again=after, expected={keeps: "GUARD"})
+    assert found.legal
+    assert found.new_ids == (f"{keeps}[plain]", f"{NEW}[plain]")
+    assert set(found.ledger.frozen.regions) == {*cases, *guards}, "none of them can be made to count later"
+    assert verdict(plus(guards)).all_new_pass
+    alone = verdict(plus({**cases, "tests/test_a.py::test_b": Ended.SKIPPED}))
+    assert [refusal.id for refusal in alone.illegal] == ["tests/test_a.py::test_b"]
+
+
 def test_a_passing_function_beside_a_red_one_is_refused_unless_announced_as_guard() -> None:
     after = plus({NEW: Ended.FAILED, "tests/test_a.py::test_keeps": Ended.PASSED})
     assert [refusal.id for refusal in verdict(after).illegal] == ["tests/test_a.py::test_keeps"]

@@ -13,6 +13,8 @@ from triggered.outside import LABEL, github
 from waiting import wait_until
 
 from pipeline.app.deliver import deliver
+from pipeline.queue.lines import OrderLeft
+from pipeline.queue.orders import log_of
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:
@@ -104,6 +106,30 @@ def test_33_what_is_published_is_not_done_again_where_nobody_said_that_its_order
     (order,) = works(two)
     assert (order["outcome"], order["starts"]) == ("completed", 1 if instant else 0), order
     published_once(two)
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("who", ["a driver of the order", "a person"])
+def test_33_who_lost_a_run_to_an_earlier_driver_of_its_order_takes_it_again_and_leaves_it_to_a_person(
+    tmp_path: Path, who: str
+) -> None:
+    one, two = pair(tmp_path)
+    order, at = ordered(one), ("after journal dispatch_finished", 3)
+    log = log_of(Repository.find(two.main), two.project.environment())
+    if who == "a person":
+        assert die_at(one.project, *at, "run", "GAL-1", "--worktree", order) == KILLED
+    else:
+        bell = Bell(tmp_path)
+        frozen(tmp_path, one, bell)
+        with spawn(one.project, "work", "--json") as worker:
+            bell.wait(worker)
+            there = processes_of(one.project)
+            worker.kill()
+        await_end_of(there)
+    with log.locked():  # what the worker of a later driver writes that finds the run gone on with
+        log.add(OrderLeft(order=order.removeprefix("--order="), why="superseded"))
+    (said,) = two.redfirst("work", "--dry-run")["orders"]
+    assert bool(said["begins"]) is (who != "a person"), said
 
 
 @pytest.mark.broad

@@ -101,11 +101,7 @@ def _brief(found: Desk, asked: Asked) -> str:
     if width is not None and len(_DESK + place) > width:  # nobody types a path that is broken
         place = f'cd "$(redfirst desk {asked.run_id} --role {asked.role} --print)"'
     lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", _DESK + place]
-    tests = (
-        ", run-tests (the tests, as the run runs them)"
-        if found.tests.exists()
-        else "; no run-tests (for who writes tests or code): try what you like there by the project's own runner"
-    )
+    tests = ", run-tests (the tests, as the run runs them)" if found.tests.exists() else ""
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     word = deciding(asked.report_schema)
     lines.append(f"hand in: {desk_command('hand-in', asked)}")

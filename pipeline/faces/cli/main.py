@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
@@ -44,12 +47,25 @@ def top(
 ) -> None:
     """Take an issue from TODO/ to tested git commits, unattended."""
     del version
+    if ctx.invoked_subcommand not in {"desk", "hand-in"}:
+        _leave_desk()
     if ctx.invoked_subcommand is None:
         from pipeline.faces.cli.where_you_stand import print_standing
 
         print_standing(as_document=as_document)
     elif as_document:
         raise UserError("--json stands behind the command that it is for.", Reason.USAGE)
+
+
+def _leave_desk() -> None:
+    """Go from a desk, a folder that no other command knows, to the worktree of its run."""
+    with suppress(FileNotFoundError):  # the folder where somebody stands may be gone
+        if "desk" in Path.cwd().parts:
+            from pipeline.agents.backends.desk import desk_around
+
+            desk = desk_around(Path.cwd())
+            if desk is not None and (asked := desk.asked()) is not None and asked.run_id:
+                os.chdir(asked.run_folder.parents[1])
 
 
 def program() -> Program:

@@ -128,6 +128,10 @@ def judge_green(
     wanted = [entry for entry, red in ledger.red.items() if red.granularity == "id"] + list(ledger.guards)
     empty = [path for path in ledger.whole_files if not any(records[entry].path == path for entry in own_ids)]
     judged = {*wanted, *own_ids, *moved.added}
+    shown = {records[entry].function for entry in judged if entry in records and passed(records[entry])}
+    skipped = {entry for entry in own_ids if records[entry].outcome is Ended.SKIPPED}
+    skipped = {entry for entry in skipped if records[entry].function in shown}  # RED leaves such cases out, too
+    judged -= skipped
     not_green = [entry for entry in judged if entry in records and not passed(records[entry])]
     return verdict.model_copy(
         update={
@@ -139,7 +143,7 @@ def judge_green(
             "changed_files": moved.changed_files,
             "unstable": _passing_now({*judged, *must_pass}, records, seen_failing),
             "new_ids": moved.added,
-            "whole_file_ids": own_ids,
+            "whole_file_ids": tuple(entry for entry in own_ids if entry not in skipped),
             "other_cases": moved.other_cases,
         }
     )

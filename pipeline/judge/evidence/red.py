@@ -129,6 +129,7 @@ def judge_red(
     guards = dict.fromkeys(kept, Classified(RedClass.GUARD, legal=True, message="moved"))
     ledger = _ledger(after, again, {**guards, **everything}, task=task, tree=tree)
     ledger = ledger.model_copy(update={"renames": dict(renames or {})})
+    everything = _without_skipped(after, everything)
     lost = {entry for entry in lost if not may_change(before.records[entry], tests_to_change)}
     changed_old = _changed_old(before, after, tests_to_change) | lost
     gone = sorted(_gone(before, after))
@@ -149,6 +150,16 @@ def judge_red(
         only_moved=only_moved,
         ledger=ledger,
     )
+
+
+def _without_skipped(after: Observation, everything: Mapping[str, Classified]) -> dict[str, Classified]:
+    """Return all but skipped cases beside others of their function: a project skips what a machine cannot run."""
+    shown = {_function(after, entry) for entry, found in everything.items() if found.cls is not RedClass.SKIPPED}
+    return {
+        entry: found
+        for entry, found in everything.items()
+        if found.cls is not RedClass.SKIPPED or _function(after, entry) not in shown
+    }
 
 
 def _only_structural(everything: Mapping[str, Classified]) -> bool:

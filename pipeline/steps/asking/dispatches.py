@@ -7,6 +7,7 @@ was answered, and asks the others again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,8 @@ from pipeline.run.info import DispatchRecord, DispatchResult, Reserved
 from pipeline.run.journal_kinds import DispatchFinished, DispatchWaits
 from pipeline.run.spending import Held, UsedUp, reserve
 from pipeline.sandbox.escapes import EscapeError
+from pipeline.testing.measure.measuring import UnmeasurableError
+from pipeline.testing.measure.project_tools import tools_for
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -232,7 +235,7 @@ async def results_of(
     Raises:
         EscapeError: what was handed in with a report has changed something outside of its view when it was measured.
     """
-    missing = [slot for slot in asks if _needs_dispatch(ctx, how, slot)]
+    missing = [await _with_tests(ctx, slot) for slot in asks if _needs_dispatch(ctx, how, slot)]
     shares = await _shares(ctx, how, missing)
     if not isinstance(shares, list):
         return shares
@@ -251,6 +254,14 @@ async def results_of(
     if None in results and ctx.stopping == "no":
         raise LookupError(f"a slot has no finished dispatch in visit {ctx.lane.visit}")
     return results
+
+
+async def _with_tests(ctx: DriverContext, slot: Request) -> Request:
+    """Return the slot with the project's tools where a person answers it: whoever reads code may try it, too."""
+    if slot.tools is None and ctx.config.agent(slot.role).backend is Backend.HUMAN:
+        with suppress(UnmeasurableError):  # there is nothing to run the tests with, and the step does not need that
+            return replace(slot, tools=await tools_for(ctx, ()))
+    return slot
 
 
 async def _shares(ctx: DriverContext, how: Asking[EventT], slots: Sequence[Request]) -> list[Reserved] | EventT:

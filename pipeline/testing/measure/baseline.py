@@ -1,6 +1,6 @@
 """Tells which tests fail before any change: what is not protected, why there is no baseline, what is the box's doing.
 
-Tests that fail in the box are run once more outside of it, on the user's own terms: what differs is the box's doing.
+Tests that fail or are skipped in the box are run once more outside, on the user's own terms: what differs is its doing.
 That starts code of the repository on this machine, with the user's variables and network. So it is done only where the
 user asks for it (`[toolchains] outside`, `doctor --tests`), only for tests that failed in the box, in a copy, and for a
 bounded time.
@@ -160,8 +160,13 @@ _NOT_THEIRS: Final = ("GIT_", "REDFIRST_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
 _SHOWN: Final = 200
 
 
+def skipped(seen: Observation) -> list[str]:
+    """Return the ids of the tests that were skipped: in the box that may be, since something is missing there."""
+    return sorted(entry for entry, record in seen.records.items() if record.outcome is Ended.SKIPPED)
+
+
 async def passing_outside(ctx: MeasurementContext, tree: str, failed: Collection[str]) -> tuple[str, ...] | None:
-    """Return which of the tests that failed in the box pass outside of it; None where nobody asks for it.
+    """Return which of the tests that failed in the box, or were skipped, pass outside; None where nobody asks for it.
 
     Raises:
         UnmeasurableError: the tests could not be started.
@@ -170,7 +175,7 @@ async def passing_outside(ctx: MeasurementContext, tree: str, failed: Collection
         return None
     env = await environment(ctx)
     limits = ctx.config.toolchains.settings_of(ctx.toolchain.name)
-    what = f"{counted(len(failed), 'test')} that fail{'s' if len(failed) == 1 else ''} in the box, outside of it"
+    what = f"{counted(len(failed), 'test')} that did not pass in the box, outside of it"
     ctx.say(f"    {what} ...")
     box = _OwnTerms(NoBox(), ctx.environ)
     copies = Copies(ctx.checkout, "outside", NoBox(), ctx.copies.watch)
@@ -187,17 +192,19 @@ async def passing_outside(ctx: MeasurementContext, tree: str, failed: Collection
 
 def difference(baseline: Observation, found: Collection[str]) -> str:
     """Return in words which tests fail in the box alone, and with what the first of them does."""
-    return f"{_how_many(found)} in the box alone: {which(baseline, found)}"
+    return f"{_how_many(baseline, found)} in the box alone: {which(baseline, found)}"
 
 
 def untried(baseline: Observation, failed: Collection[str]) -> str:
     """Return in words which tests fail in the box, where nobody has asked what they do outside of it."""
     whether = "whether they pass outside of it, redfirst doctor --tests finds out, or [toolchains] outside = true"
-    return f"{_how_many(failed)} in the box before any change: {which(baseline, failed)}; {whether}"
+    return f"{_how_many(baseline, failed)} in the box before any change: {which(baseline, failed)}; {whether}"
 
 
-def _how_many(tests: Collection[str]) -> str:
-    return f"{counted(len(tests), 'test')} fail{'s' if len(tests) == 1 else ''}"
+def _how_many(baseline: Observation, tests: Collection[str]) -> str:
+    left_out, one = set(skipped(baseline)).intersection(tests), len(tests) == 1
+    does = "is skipped" if left_out and one else "fail or are skipped" if left_out else "fails" if one else "fail"
+    return f"{counted(len(tests), 'test')} {does}"
 
 
 def which(baseline: Observation, tests: Collection[str]) -> str:
