@@ -28,7 +28,7 @@ from pipeline.run.journal_kinds import LandingRefused
 from pipeline.run.recipe_run import Changed, RecipeRun
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
-from pipeline.run.summary_facts import last_note, work_tree
+from pipeline.run.summary_facts import work_tree
 from pipeline.sandbox.redaction import MARK, redact
 from pipeline.steps.recipe_context import ReadRun
 
@@ -325,6 +325,7 @@ def previous_patch(repository: Repository, name: str, issue: str) -> tuple[str, 
     told = [f"# {run.info.run_id} was not landed on {said.onto}: {said.found.replace('_', ' ')}" for said in refused]
     told += [f"# {why}" for said in refused for text in said.why for why in text.splitlines()]
     if not refused and run.state.outcome is not None:
-        told = [f"# {run.info.run_id} ended {run.state.outcome} ({run.state.reason}): {one_line(last_note(run))}"]
+        note = next(filter(None, (one.event.note for one in reversed(run.history))), "")  # who abandons says nothing
+        told = [f"# {run.info.run_id} ended {run.state.outcome} ({run.state.reason}): {one_line(note)}"]
     patch = repository.patch(run.info.start_tree, work_tree(run))
     return roster.spoken(place.folder), "\n".join([*told, patch])

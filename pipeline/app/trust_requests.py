@@ -55,7 +55,7 @@ def as_tables(projects: tuple[Project, ...]) -> str:
 
 
 _STARTED: Final = "this program of the repository is started on the host to ask for its environment"
-_CARRIED: Final = "ignored files that match are shown to the tests, also in what is kept of them"
+_CARRIED: Final = "copies of the ignored files that match are given to tests and agents"
 
 
 def widening_in(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Widening, ...]:

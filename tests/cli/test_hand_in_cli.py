@@ -587,11 +587,11 @@ def test_tests_that_are_written_again_begin_with_the_last_report(repository: Rep
 
 
 @pytest.mark.broad
-def test_without_an_editor_what_must_be_said_is_asked_for(repository: Repository) -> None:
+def test_without_an_editor_the_report_is_to_come_as_a_file(repository: Repository) -> None:
     desk = lay_out(repository)
-    code, told = at_a_terminal("hand-in", typed=b"perhaps\nincomplete\nthe seam is missing\n", TERM="dumb", EDITOR="")
-    assert code == 0, told
-    assert json.loads(desk.report.read_text()) == {"result": "INCOMPLETE", "blocking_issue": "the seam is missing"}
+    code, told = at_a_terminal("hand-in", TERM="dumb", EDITOR="")
+    assert (code, desk.report.exists()) == (2, False), told
+    assert "set VISUAL or EDITOR, or give --report FILE" in " ".join(told.split())
 
 
 @pytest.mark.parametrize("word", ["NEEDS_WORK", "needs-work", "Needs work"])

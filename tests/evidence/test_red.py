@@ -109,8 +109,8 @@ def test_one_red_parameter_carries_the_passing_ones_of_its_function() -> None:
 
 def test_a_skipped_case_says_nothing_beside_others_of_its_function() -> None:
     keeps = "tests/test_a.py::test_keeps"
-    cases = {f"{NEW}[native]": Ended.SKIPPED, f"{NEW}[plain]": Ended.FAILED}
-    guards = {f"{keeps}[native]": Ended.SKIPPED, f"{keeps}[plain]": Ended.PASSED}
+    cases: dict[str, Ended | None] = {f"{NEW}[native]": Ended.SKIPPED, f"{NEW}[plain]": Ended.FAILED}
+    guards: dict[str, Ended | None] = {f"{keeps}[native]": Ended.SKIPPED, f"{keeps}[plain]": Ended.PASSED}
     after = plus({**cases, **guards})
     found = verdict(after, again=after, expected={keeps: "GUARD"})
     assert found.legal

@@ -256,6 +256,7 @@ class ChaosFleet:
     pace: Pace
     machines: list[Machine] = field(default_factory=list["Machine"])
     blows: list[Blow] = field(default_factory=list[Blow])
+    killed: Counter[str] = field(default_factory=Counter[str])
     wait_s: float = 600
     port: int = 0
     daemon: subprocess.Popen[bytes] | None = None
@@ -421,9 +422,11 @@ class ChaosFleet:
 
     def kill_driver(self, machine: Machine, chance: random.Random) -> bool:
         """Kill a driver of a machine alone, of an order that may lose one more; return whether there was one."""
-        may = {one.id for one in self.orders() if one.deaths + 1 < MOST_DEATHS}
-        if not set(self.driven_on(machine)) <= may or not (found := sorted(machine.drivers())):
+        here = self.driven_on(machine)
+        # what its worker writes of a death may come late
+        if any(self.killed[order] + 1 >= MOST_DEATHS for order in here) or not (found := sorted(machine.drivers())):
             return False
+        self.killed.update(here)
         self._note("driver", machine)
         os.kill(chance.choice(found), signal.SIGKILL)
         return True
@@ -515,8 +518,12 @@ class ChaosFleet:
         """Ask the hub."""
         return Project(self.hub, self.place).git(*argv)
 
-    def problems(self) -> list[str]:
-        """Return everything that must not be after the fire."""
+    def lost_nothing(self) -> None:
+        """Check that nothing is left that must not be after the fire."""
+        problems = self._problems()
+        assert not problems, "\n".join([*problems, self.told()])
+
+    def _problems(self) -> list[str]:
         found = [
             f"{one.what} ({one.id}) is {one.state}: {one.outcome} {one.reason} {one.note}"
             for one in self.orders()

@@ -268,12 +268,10 @@ class Desk:
 
 
 def desk_around(place: Path) -> Desk | None:
-    """Return the desk that contains *place*, None if there is none."""
-    for folder in (place, *place.parents):
-        desk = Desk(folder.parent)
-        if folder.name == desk.files.name and desk.waits():
-            return desk
-    return None
+    """Return the desk that contains *place*, or is the folder around it; None if there is none."""
+    folders = (place / Desk(place).files.name, place, *place.parents)
+    desks = (Desk(folder.parent) for folder in folders if folder.name == Desk(folder.parent).files.name)
+    return next((desk for desk in desks if desk.waits()), None)
 
 
 def desks_of(run_folder: Path, state: Path) -> list[Desk]:

@@ -7,9 +7,10 @@ that a template has on artifacts those whose artifact is there (ADR-R98).
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -42,6 +43,7 @@ _IN_FOLDERS: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 
 _ARTIFACTS: Final = "\n## Artifacts\n"
 _OF_ROLE: Final = re.compile(r"^## @(\w+)\n", re.MULTILINE)
+_OF_FIELD: Final = re.compile(r"^### Where .* `(?P<field>\w+)`\n(?:(?!#).*\n)+", re.MULTILINE)
 _ARTIFACT: Final = re.compile(r"^\* `(?P<name>\w+)`: (?P<sentence>.+(?:\n  .+)*)$", re.MULTILINE)
 _MOST_TOLD: Final = 2000
 _RUN_ID: Final = re.compile(r"run-(?P<issue>.+?)(?:@\d+)?")
@@ -192,9 +194,17 @@ def build_prompt(
         raise ValueError(f"{spec.name} with template {template.name} cannot answer {document.role} {asked}")
     house = _instructions(document.workspace, instructions)
     question = f"{_ASKED}{template.name}\n\n{template.asked_of(spec.name)}"
-    asked_for = f"{question}\n\n{_shape(document.report_schema)}"
+    schema = document.report_schema
+    asked_for = "\n\n".join((question, *_on_fields(spec.prompt, schema), _shape(schema)))
     here = _here(document, template, why=why, extra=extra)
-    return "\n\n".join((spec.prompt, _ANSWER, asked_for, *house, here)) + "\n"
+    of_role = _OF_FIELD.sub("", spec.prompt)  # the same each time, byte for byte, so that a provider keeps it
+    return "\n\n".join((of_role, _ANSWER, asked_for, *house, here)) + "\n"
+
+
+def _on_fields(text: str, schema: Mapping[str, object]) -> Iterator[str]:
+    """Yield the parts of a role's text on fields that the report has."""
+    fields = json.dumps(schema)
+    yield from (part[0].strip() for part in _OF_FIELD.finditer(text) if f'"{part["field"]}"' in fields)
 
 
 def request_part(prompt: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -19,19 +18,16 @@ from pipeline.characters import visible
 from pipeline.config.user_folders import short
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument
-from pipeline.faces.cli.editor import edit, some_editor
+from pipeline.faces.cli.editor import edit, require_editor
 from pipeline.faces.cli.text import print_text, terminal_width
 from pipeline.judge.reports.decode import JsonObject, Malformed
 from pipeline.judge.reports.parse import parse_report, report_of_person
 from pipeline.judge.reports.report_templates import (
-    alternatives,
-    blanks,
     deciding,
     entries,
     giving_up,
     meant,
     optional,
-    required,
     unfilled,
     with_exact_words,
 )
@@ -172,7 +168,7 @@ def hand_in(
     wanted = Wanted(report, verdict, give_up)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
     if wanted.is_nothing and asking:
-        content = at_the_terminal(desk, asked, schema)
+        content = at_the_terminal(desk, asked)
     else:
         if not wanted.is_nothing:
             human_answer.refuse_unseen(desk, asked)
@@ -253,14 +249,17 @@ def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked)
     return _from_reason(schema, wanted.give_up or "", asked)
 
 
-def at_the_terminal(desk: Desk, asked: Asked, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the report of a person who is there: from an editor, or by questions where there is none.
+def at_the_terminal(desk: Desk, asked: Asked) -> dict[str, Any]:
+    """Return the report of a person who is there, from an editor.
 
     What the run would refuse of the files is said first: a report takes longer to write.
+
+    Raises:
+        UserError: there is no editor, or nothing came of it.
     """
     difference = human_answer.checked_files(desk, asked)
-    editor = some_editor()
-    return edited(ReportForm(desk, asked, difference), editor) if editor else filled(schema)
+    editor = require_editor(f", or give --report FILE: a filled-in copy of {short(desk.template, os.environ)}")
+    return edited(ReportForm(desk, asked, difference), editor)
 
 
 def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
@@ -301,19 +300,6 @@ def _edit(form: ReportForm, editor: Sequence[str]) -> None:
 def _nothing(why: str, hint: str = "") -> UserError:
     kept = "what you wrote is kept, and opened again by redfirst hand-in."
     return UserError(f"Nothing was handed in. {why}; {kept} {hint}".strip(), Reason.USAGE)
-
-
-def filled(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the report that a person at the terminal gives, asked for what it must have."""
-    typer.echo("The report, with everything that it can say:")
-    typer.echo(json.dumps(blanks(schema), indent=2, ensure_ascii=False))
-    decision = deciding(schema)
-    report = {} if decision is None else {decision.name: _ask(decision)}
-    chosen = next(each for each in alternatives(schema) if _fits(schema, each, report))
-    for field in required(schema, chosen):
-        if field.name not in report:
-            report[field.name] = _ask(field)
-    return report
 
 
 def _from_file(path: Path, asked: Asked) -> dict[str, Any]:
@@ -357,37 +343,8 @@ def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[s
     return report
 
 
-def _ask(field: Field) -> Any:
-    while True:
-        told = f" ({', '.join(field.words)})" if field.words else f" ({_hint(field)})"
-        said: str = typer.prompt(f"{field.name}{told}", type=str)
-        value = _value(field, said)
-        if value is not None:
-            return value
-        typer.echo(f"accepted: {', '.join(field.words) or _hint(field)}")
-
-
-def _hint(field: Field) -> str:
-    return {"boolean": "yes or no", "array": "a JSON list", "object": "a JSON object"}.get(field.kind, "text")
-
-
 def _value(field: Field, said: str) -> Any:
-    """Return what *said* means for the field, None if nothing."""
+    """Return what *said* means for a field that decides, None if nothing."""
     if field.words:
         return meant(field.words, said)
-    if field.kind == "boolean":
-        return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(said.strip().casefold())
-    if field.kind in {"array", "object"}:
-        try:
-            return json.loads(said)
-        except ValueError:
-            return None
-    return said
-
-
-def _fits(schema: Mapping[str, Any], alternative: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
-    return all(
-        report[field.name] in field.words
-        for field in required(schema, alternative)
-        if field.name in report and field.words
-    )
+    return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(said.strip().casefold())

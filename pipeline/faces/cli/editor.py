@@ -37,17 +37,6 @@ def named_editor() -> list[str]:
         raise UserError(f"VISUAL or EDITOR is no command ({error}): {named}", Reason.USAGE) from None
 
 
-def some_editor() -> list[str]:
-    """Return the words that start the user's editor, or a usual one that is installed; none where there is none.
-
-    Raises:
-        UserError: what they name is no command.
-    """
-    is_screen = sys.stdin.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    usual = (found for name in _USUAL if (found := shutil.which(name)) is not None)
-    return named_editor() or ([place] if is_screen and (place := next(usual, None)) is not None else [])
-
-
 def require_editor(otherwise: str = "") -> list[str]:
     """Return the words that start the user's editor, or a usual one that is installed.
 
@@ -55,9 +44,11 @@ def require_editor(otherwise: str = "") -> list[str]:
         otherwise: What works without an editor.
 
     Raises:
-        UserError: none is named, and none is there or there is no terminal for it.
+        UserError: none is named, and none is there or there is no terminal for it; or what is named is no command.
     """
-    words = some_editor()
+    is_screen = sys.stdin.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    usual = (found for name in _USUAL if (found := shutil.which(name)) is not None)
+    words = named_editor() or ([place] if is_screen and (place := next(usual, None)) is not None else [])
     if not words:
         raise UserError(f"No editor is named, and none is found: set VISUAL or EDITOR{otherwise}", Reason.USAGE)
     return words

@@ -60,7 +60,7 @@ def top(
 def _leave_desk() -> None:
     """Go from a desk, a folder that no other command knows, to the worktree of its run."""
     with suppress(FileNotFoundError):  # the folder where somebody stands may be gone
-        if "desk" in Path.cwd().parts:
+        if "desk" in Path.cwd().parts or Path("desk").is_dir():
             from pipeline.agents.backends.desk import desk_around
 
             desk = desk_around(Path.cwd())

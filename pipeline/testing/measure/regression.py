@@ -140,6 +140,6 @@ async def _compared(
     again = await measure(ctx, candidate, selection, again=True, what="old tests that failed, over the new code again")
     before_runs = [
         await measure(ctx, before, selection, what=_WAS),
-        await measure(ctx, before, selection, again=True, what=_WAS),
+        await measure(ctx, before, selection, again=True, what="the same tests over the old code again, must pass"),
     ]
     return {test: confirm_regression(test, [first, again], before_runs) for test in tests}
