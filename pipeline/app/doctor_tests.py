@@ -30,15 +30,7 @@ from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.languages.projects.detection import TOP, choose, looked_for
 from pipeline.testing.languages.protocol import Checkouts, Environment, Lookup, Missing, Selection
 from pipeline.testing.languages.table import DEFAULT, LANGUAGES
-from pipeline.testing.measure.baseline import (
-    MEND,
-    difference,
-    no_baseline,
-    passing_outside,
-    skipped,
-    uncollected,
-    which,
-)
+from pipeline.testing.measure import baseline
 from pipeline.testing.measure.measuring import UnmeasurableError, measure
 from pipeline.testing.measure.regression import flaky
 
@@ -262,30 +254,30 @@ async def _run_whole(lab: VerificationContext, tree: str, *, parks: bool = True)
     began = anyio.current_time()
     await lab.prepare(tree)
     seen = await measure(lab, tree, what="all tests of HEAD, in the box")
-    if (why := no_baseline(lab.repository, seen)) is not None:
+    if (why := baseline.no_baseline(lab.repository, seen)) is not None:
         return [_check(_ID, "fail", why, _MEND)]
     varying = await flaky(lab, tree, seen)
     failed = [entry for entry in failing(seen) if entry in seen.records and entry not in varying]
-    left_out = skipped(seen)
-    alone = await passing_outside(lab, tree, [*failed, *left_out]) or ()
+    left_out = baseline.skipped(seen)
+    alone = await baseline.passing_outside(lab, tree, [*failed, *left_out]) or ()
     took = duration(anyio.current_time() - began)
     counts = [f"{sum(map(passed, seen.records.values()))} pass", f"{len(failed)} fail"]
     counts += [f"{len(left_out)} skipped"] if left_out else []
     counts += [f"{len(varying)} vary: {few(sorted(varying))}"] if varying else []
     message = f"{counted(len(seen.records), 'test')} of HEAD in the box: {', '.join(counts)} ({took})"
     if seen.collection_errors:
-        message = f"{message}; {uncollected(lab.repository, seen)}"
+        message = f"{message}; {baseline.uncollected(lab.repository, seen)}"
     ran = _check(_ID, "warn" if seen.collection_errors or not seen.records else "ok", message)
     everywhere = [entry for entry in failed if entry not in alone]
-    also = f"; outside of it fails, too: {which(seen, everywhere)}" if everywhere else ""
+    also = f"; outside of it fails, too: {baseline.which(seen, everywhere)}" if everywhere else ""
     if not alone:
         return [ran, _check("box", "ok", f"no test of HEAD fails or is skipped in the box alone{also}")]
-    too_many = parks and len(alone) > lab.config.toolchains.may_differ
-    return [ran, _check("box", "fail" if too_many else "warn", f"{difference(seen, alone)}{also}", MEND)]
+    status = "fail" if parks and len(alone) > lab.config.toolchains.may_differ else "warn"
+    return [ran, _check("box", status, f"{baseline.difference(seen, alone)}{also}", baseline.MEND)]
 
 
 def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
-    why = no_baseline(repository, seen)
+    why = baseline.no_baseline(repository, seen)
     if why is None and not seen.records:
         message = "no test of HEAD is found; a run can begin so, and its first tests are the first"
         where = "by python_files (pytest), testMatch (Jest) or include (Vitest)"
@@ -294,7 +286,7 @@ def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
         message = f"{counted(len(seen.records), 'test')} of HEAD collected, in {seconds:.1f} s; {_FLAG} runs them"
         return _check(_ID, "ok", message)
     if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out
-        return _check(_ID, "warn", uncollected(repository, seen), "mend it first: a run leaves these tests out")
+        return _check(_ID, "warn", baseline.uncollected(repository, seen), "mend it first: a run leaves them out")
     return _check(_ID, "fail", why, _MEND)
 
 

@@ -84,6 +84,7 @@ class _Known:
         heads: The branches of the hub.
         left: Runs that this machine had begun, and that hold no issue at the hub any more.
         lost: Folders here of runs of other machines, with the machine of each.
+        made: The runs that are here, by the order that their worktree was made for.
     """
 
     claims: Mapping[str, Claim]
@@ -94,6 +95,7 @@ class _Known:
     heads: Mapping[str, str]
     left: Collection[str]
     lost: Mapping[Path, str]
+    made: Mapping[str | None, str]
 
     def there(self, order: Order) -> HubClaim | None:
         """Return the run of an order that is not here as it stands; None where there is none."""
@@ -199,7 +201,7 @@ class RepositoryWork:
                 continue
             # it was found as it rested then, and has gone on since
             past = order.placed.via == SWEEP and order.placed.key != _swept(run, line)
-            waits = line.outcome in _WAITING and (order.starts > 0 or past)
+            waits = line.outcome in _WAITING and (order.drivers or past)
             if waits or (has_ended(line) and (folder is None or not self._has_left(folder))):
                 outcome, reason = line.outcome.value, line.reason.value
                 ended.append(OrderEnded(order=order.id, run=run, outcome=outcome, reason=reason))
@@ -228,8 +230,9 @@ class RepositoryWork:
             # An order that a limit parked has not come to nothing; that none is placed twice for it the key sees to.
             if line.outcome is None and any((one.closed_at or "") >= (line.last_at or "") for one in closed):
                 continue  # it came to nothing, and nothing has happened since
-            origin = (one for one in log.orders.values() if one.run == run or is_of(one, folder))
-            words, key = _words(next(origin, None)), _swept(run, line)
+            made = (one for one in log.orders.values() if known.made.get(one.id) == run)
+            origin = (*made, *(one for one in log.orders.values() if one.run == run or is_of(one, folder)))
+            words, key = _words(next(iter(origin), None)), _swept(run, line)
             with log.locked():
                 log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=key, options=words, not_before=limit))
         self._sweep_hub(log, known)
@@ -289,11 +292,11 @@ class RepositoryWork:
         found = {issue: claim for issue, claim in claims(self.repository).items() if isinstance(claim, Claim)}
         trees = {key_of_worktree(one.path): one for one in self.repository.worktrees() if one.is_there}
         places = {key: one.path for key, one in trees.items()}
-        if self._hub is None:
-            return _Known(found, places, {}, {}, {}, {}, (), {})
-        begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
         keys = ((claim.run, claim.run.partition("/")[0]) for claim in found.values())
         made_for = {run: order_of(self.repository.at(trees[key])) for run, key in keys if key in trees}
+        if self._hub is None:
+            return _Known(found, places, {}, {}, {}, {}, (), {}, {order: run for run, order in made_for.items()})
+        begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
         try:
             hub = view_hub(self.repository, self._hub, [*begun, *filter(None, made_for.values())])
         except UserError as error:
@@ -309,8 +312,9 @@ class RepositoryWork:
         there = {issue: claim for issue, claim in hub.claims.items() if not is_here(claim)}
         let_go = {order: claim for order, claim in hub.let_go.items() if not is_here(claim)}
         away = {claim.run: claim.host for claim in (*there.values(), *let_go.values())}
-        # Of these the hub never heard, and another machine did what they were begun for.
-        away |= {run: let_go[order].host for run, order in made_for.items() if order in let_go}
+        # Of these the hub never heard, and another machine does what they were begun for, or did it.
+        others = {claim.order: claim for claim in (*there.values(), *let_go.values()) if claim.order is not None}
+        away |= {run: others[order].host for run, order in made_for.items() if order in others}
         found = {issue: claim for issue, claim in found.items() if claim.run not in away}
         left = {run.partition("/")[0] for run in away}
         split = ((run.partition("/"), host) for run, host in away.items())
@@ -318,7 +322,8 @@ class RepositoryWork:
         places = {key: path for key, path in places.items() if key not in left}
         at_hub = {name: claim for claim in there.values() for name in (claim.order, claim.run)}
         over = pushed.keys() - {claim.run for claim in hub.claims.values()}
-        return _Known(found, places, there, at_hub, let_go, hub.heads, over, lost)
+        made = {order: run for run, order in made_for.items() if run not in away}
+        return _Known(found, places, there, at_hub, let_go, hub.heads, over, lost, made)
 
     def _line_at_hub(self, claim: HubClaim | None) -> RunLine | None:
         """Return the line of a run at the hub; each checkpoint is read once.
@@ -339,8 +344,9 @@ class RepositoryWork:
         """Return the folder of the run of an order, None where it has none yet, or one that went on elsewhere."""
         if known.there(order) is not None:
             return None
-        if order.placed.run is not None:
-            key, _, name = order.placed.run.partition("/")
+        run = order.placed.run or known.made.get(order.id)
+        if run is not None:
+            key, _, name = run.partition("/")
             place = known.worktrees.get(key)
             return None if place is None else place / WORKFLOW / name
         place = None if order.worktree is None else Path(order.worktree.folder)

@@ -82,11 +82,6 @@ class Order:
     is_held_elsewhere: bool = False
 
     @property
-    def starts(self) -> int:
-        """Return how many drivers it has had."""
-        return len(self.drivers)
-
-    @property
     def is_open(self) -> bool:
         """Return whether it is still to be done."""
         return self.closed_at is None

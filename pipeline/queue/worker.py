@@ -207,7 +207,7 @@ class Worker:
             if slots is None:
                 self._news = True  # another worker was quicker: there may be something else to begin
                 return
-            said = log.folder / "logs" / f"{name}-{order.starts + 1}.log"
+            said = log.folder / "logs" / f"{name}-{len(order.drivers) + 1}.log"
             try:
                 driver = Driver.begun(
                     name,

@@ -11,11 +11,10 @@ then, and a checkpoint whose journal is the beginning of ours is ours.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import stat
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -30,7 +29,7 @@ from pipeline.progress import duration
 from pipeline.repo import NO_OBJECT, Entry, RefMove, Repository, Signature, TreeChange, UnreachableError
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import HERE_ALONE, trees_of
-from pipeline.run.store import GONE_ON, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of, read_claim
+from pipeline.run.store import GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of, read_claim
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -173,12 +172,12 @@ class Hub:
 
     def _claim(self, run: AnyRun) -> str:
         state = "queued" if run.queued else _STATES.get(run.state.outcome, "parked")
-        said: dict[str, object] = {"run": key_of_run(run.folder), "worktree": str(self.repository.worktree)}
-        said["state"] = state
-        said |= {"host": socket.gethostname(), "order": order_of(self.repository)}
-        said |= {"matrix": run.info.workflow_hash, "redfirst": run.info.redfirst_version}
-        said["driver"] = asdict(driver) if (driver := ProcessId.of(os.getpid())) is not None else None
-        return self.repository.write_blob(json.dumps(said, sort_keys=True).encode())
+        said = Claim(
+            run=key_of_run(run.folder), worktree=str(self.repository.worktree), state=state, host=socket.gethostname(),
+            order=order_of(self.repository), matrix=run.info.workflow_hash, redfirst=run.info.redfirst_version,
+            driver=ProcessId.of(os.getpid()),
+        )  # fmt: skip
+        return self.repository.write_blob(said.model_dump_json().encode())
 
     def _holder(self, ref: str, claim: str) -> str:
         found = read_claim(self.repository, claim)

@@ -580,7 +580,7 @@ class ChaosFleet:
     def paid_twice(self, order: Order) -> tuple[int, int]:
         """Return how many dispatches of an order were paid and did not count, and how often a driver began for it."""
         finished = sum(line["kind"] == "dispatch_finished" for line in self.journal(order.what))
-        return self.asked(order.what) - finished, order.starts - 1
+        return self.asked(order.what) - finished, len(order.drivers) - 1
 
     def _paid_too_often(self, order: Order) -> list[str]:
         more, begun_again = self.paid_twice(order)
@@ -604,7 +604,7 @@ class ChaosFleet:
     def told(self) -> str:
         """Return how it stands, for a test that fails."""
         said = [
-            f"{one.id} {one.what} {one.state} {one.outcome} {one.reason} {one.note} starts {one.starts}"
+            f"{one.id} {one.what} {one.state} {one.outcome} {one.reason} {one.note} starts {len(one.drivers)}"
             for one in self.orders()
         ]
         for machine in self.machines:

@@ -39,7 +39,7 @@ def test_limits_hold_over_machines_and_no_order_is_begun_twice(tmp_path: Path) -
         lines = shop.wait_for_all()
     log = shop.log()
     log.read_on()
-    assert {(one.outcome, one.starts) for one in log.orders.values()} == {("completed", 1)}
+    assert {(one.outcome, len(one.drivers)) for one in log.orders.values()} == {("completed", 1)}
     most, each = scale.most_of_all(shop, lines)
     assert 2 <= most <= 5
     assert [1 <= one <= 3 for one in each] == [True, True]
@@ -58,7 +58,7 @@ def test_who_loses_an_order_to_another_worker_begins_the_next_one(tmp_path: Path
             found = super().look(log, only=only)
             me = ProcessId.of(os.getpid())
             with log_of(here, environ).locked() as other:
-                if me is not None and not other.orders[first.id].starts:
+                if me is not None and not other.orders[first.id].drivers:
                     begun = OrderStarted(
                         order=first.id, log="", pid=me.pid, start_time=me.start_time, boot_id=me.boot_id
                     )

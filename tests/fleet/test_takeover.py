@@ -13,7 +13,7 @@ from triggered.outside import LABEL, github
 from waiting import wait_until
 
 from pipeline.app.deliver import deliver
-from pipeline.queue.lines import OrderLeft
+from pipeline.queue.lines import OrderLeft, OrderWorktree
 from pipeline.queue.orders import log_of
 from pipeline.repo import Repository
 
@@ -130,6 +130,20 @@ def test_33_who_lost_a_run_to_an_earlier_driver_of_its_order_takes_it_again_and_
         log.add(OrderLeft(order=order.removeprefix("--order="), why="superseded"))
     (said,) = two.redfirst("work", "--dry-run")["orders"]
     assert bool(said["begins"]) is (who != "a person"), said
+
+
+def test_33_an_order_is_known_by_the_worktree_that_says_so_whatever_was_made_for_it_since(tmp_path: Path) -> None:
+    one, _ = pair(tmp_path)
+    order, name = ordered(one), "project-gal-1-2"
+    assert die_at(one.project, "after journal dispatch_finished", 3, "run", "GAL-1", "--worktree", order) == KILLED
+    log = log_of(Repository.find(one.main), one.project.environment())
+    with log.locked():  # a machine that had begun before the hub heard of that run, and whose place was taken
+        made = OrderWorktree(
+            order=order.removeprefix("--order="), folder=str(tmp_path / name), branch=name, tip="1" * 40
+        )
+        log.add(made)
+    (done,) = works(one)
+    assert (done["outcome"], done["starts"]) == ("completed", 1), "it was swept up by a second order"
 
 
 @pytest.mark.broad

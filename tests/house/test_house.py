@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 16124,
-    "pipeline/app": 11261,
-    "pipeline/steps": 7166,
-    "pipeline/faces": 7203,
-    "pipeline/agents": 6675,
-    "pipeline/judge": 5402,
-    "pipeline/matrix": 4585,
+    "pipeline/testing": 16128,
+    "pipeline/app": 11270,
+    "pipeline/steps": 7179,
+    "pipeline/faces": 7160,
+    "pipeline/agents": 6679,
+    "pipeline/judge": 5410,
+    "pipeline/matrix": 4583,
     "pipeline/sandbox": 3774,
-    "pipeline/run": 3299,
+    "pipeline/run": 3301,
     "pipeline/config": 1788,
     "pipeline/repo": 1470,
     "pipeline": 1285,
     "todo": 1153,
-    "pipeline/queue": 1495,
+    "pipeline/queue": 1496,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 72_678
+IN_ALL: Final = 72_676
 MODULES: Final = 550
 IMPORTS: Final = 11.35
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 669
+PARTICIPLES: Final = 668
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {

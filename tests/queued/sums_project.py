@@ -124,7 +124,7 @@ class Queued:
 
     def driven(self) -> dict[int, int]:
         """Return the drivers that are at work, each with how many its order has had."""
-        return {one.driver.pid: one.starts for one in self.log().orders.values() if one.driver and one.is_driven}
+        return {one.driver.pid: len(one.drivers) for one in self.log().orders.values() if one.driver and one.is_driven}
 
     def kill_driver(self, number: int = 0) -> None:
         """Kill a driver that is at work, and nothing else; return when it is gone."""

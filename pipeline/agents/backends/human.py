@@ -111,7 +111,7 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
         desk.artifacts.symlink_to(mount.source.resolve())
     reports = blanks(job.report_schema)
     desk.put(desk.prompt, _prompt(job, desk, asked, len(reports)))
-    desk.put(desk.template, json.dumps(_one_or_all(_begun(reports, asked)), indent=2, ensure_ascii=False) + "\n")
+    desk.put(desk.template, json.dumps(_begun(reports, asked), indent=2, ensure_ascii=False) + "\n")
     desk.ask(asked)
     (job.exchange / POINTER).write_text(str(desk.folder.resolve()), encoding="utf-8")
     return desk, asked
@@ -159,8 +159,8 @@ def _not_asked(document: Mapping[str, Any]) -> Iterator[str]:
     yield from (name for name in whole.get("properties", {}) if name not in asked)
 
 
-def _begun(reports: list[dict[str, object]], asked: Asked) -> list[dict[str, object]]:
-    """Return the templates with an entry for each criterion and open finding that is to be answered."""
+def _begun(reports: list[dict[str, object]], asked: Asked) -> object:
+    """Return the templates, or the one, with an entry for each criterion and open finding that is to be answered."""
     criteria: list[dict[str, object]] = [
         {"task": one.task, "id": one.id, "met": None, "note": ""} for one in asked.to_answer
     ]
@@ -170,10 +170,7 @@ def _begun(reports: list[dict[str, object]], asked: Asked) -> list[dict[str, obj
         criteria = [{"id": id_, "tests": [], "reason": ""} for id_ in ids]
     prior: list[dict[str, object]] = [{"id": one.id, "status": "", "note": ""} for one in asked.open_findings()]
     begun = {name: found for name, found in (("criteria", criteria), ("prior", prior)) if found}
-    return [each | {name: found for name, found in begun.items() if name in each} for each in reports]
-
-
-def _one_or_all(found: list[dict[str, object]]) -> object:
+    found = [each | {name: found for name, found in begun.items() if name in each} for each in reports]
     return found[0] if len(found) == 1 else found
 
 

@@ -43,10 +43,6 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.report_templates import Field
 
 
-_DESK: Final = "desk: "
-_SEVERITY: Final = '"severity"'
-
-
 def desk(
     run: Annotated[
         str | None,
@@ -94,9 +90,9 @@ def desk(
 def _brief(found: Desk, asked: Asked) -> str:
     """Return where the desk is, and what is asked there."""
     place, width = short(found.files, os.environ), terminal_width(sys.stdout)
-    if width is not None and len(_DESK + place) > width:  # nobody types a path that is broken
+    if width is not None and len(place) + 6 > width:  # nobody types a path that is broken
         place = f'cd "$(redfirst desk {asked.run_id} --role {asked.role} --print)"'
-    lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", _DESK + place]
+    lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", f"desk: {place}"]
     tests = ", run-tests (the tests, as the run runs them)" if found.tests.exists() else ""
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     word = deciding(asked.report_schema)
@@ -114,7 +110,7 @@ def _lists(asked: Asked) -> list[str]:
     lines = [f"* {name}: {shape}" for name, shape in shapes.items()]
     free = optional(asked.report_schema)
     lines += ["", f"May be left out where PROMPT.md does not ask for it: {', '.join(free)}."] if free else []
-    if _SEVERITY in shapes.get("findings", ""):
+    if '"severity"' in shapes.get("findings", ""):
         lines += ["", "A BLOCK or HIGH finding without `evidence` counts as MEDIUM."]
     return ["", "Entries of the report's lists (`?`: may be left out):", "", *lines] if lines else []
 
@@ -167,10 +163,10 @@ def hand_in(
     schema = asked.report_schema
     wanted = Wanted(report, verdict, give_up)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
-    if wanted.is_nothing and asking:
+    if not wanted.number and asking:
         content = at_the_terminal(desk, asked)
     else:
-        if not wanted.is_nothing:
+        if wanted.number:
             human_answer.refuse_unseen(desk, asked)
         content = with_exact_words(schema, written(wanted, schema, desk, asked))
     if verdict is not None and asked.role is Role.CHECK:
@@ -208,25 +204,9 @@ class Wanted:
     give_up: str | None
 
     @property
-    def is_nothing(self) -> bool:
-        """Return whether no option says anything."""
-        return not self._said
-
-    @property
-    def _said(self) -> list[object]:
-        return [each for each in (self.report, self.verdict, self.give_up) if each is not None]
-
-    def refuse_several(self) -> None:
-        """Return when exactly one option says what the report is.
-
-        Raises:
-            UserError: none does, or several do.
-        """
-        if len(self._said) != 1:
-            raise UserError(
-                "Say what the report is with one of --report FILE, --verdict WORD, --give-up REASON.",
-                Reason.USAGE,
-            )
+    def number(self) -> int:
+        """Return how many of them say something."""
+        return sum(each is not None for each in (self.report, self.verdict, self.give_up))
 
 
 def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked) -> dict[str, Any]:
@@ -235,13 +215,14 @@ def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked)
     Raises:
         UserError: they say none, several, or one that cannot be read or does not exist for what is asked.
     """
-    if wanted.is_nothing:
+    if not wanted.number:
         raise UserError(
             "There is no terminal to ask you at, so no editor opens. Give --verdict WORD, --give-up REASON, or "
             f"--report FILE: a filled-in copy of {short(desk.template, os.environ)}",
             Reason.USAGE,
         )
-    wanted.refuse_several()
+    if wanted.number > 1:
+        raise UserError("Say the report by one of --report FILE, --verdict WORD, --give-up REASON.", Reason.USAGE)
     if wanted.report is not None:
         return _from_file(wanted.report, asked)
     if wanted.verdict is not None:
@@ -321,16 +302,14 @@ def _from_word(schema: Mapping[str, Any], word: str) -> dict[str, Any]:
     field = deciding(schema)
     if field is None:
         raise UserError("This report has no word that decides; give it with --report FILE.", Reason.USAGE)
-    value = _value(field, word)
-    if value is None:
+    if (value := _value(field, word)) is None:
         accepted = ", ".join(field.words) or "yes, no"
         raise UserError(f"--verdict {word}: accepted: {accepted}.", Reason.USAGE, details={"accepted": field.words})
     return {field.name: value}
 
 
 def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[str, Any]:
-    report = giving_up(schema, reason)
-    if report is None:
+    if (report := giving_up(schema, reason)) is None:
         raise UserError(
             "This question has no way to give up. Say what is wrong in the report, or end the run: redfirst abandon "
             f"{asked.run_id}",

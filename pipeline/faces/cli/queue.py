@@ -224,7 +224,7 @@ def line_text(line: OrderLine, order: Order) -> str:
         case lines.OrderPlaced(do=do, via=via):
             return f"{what}: in the queue, to be {'run' if do == 'run' else 'gone on with'} (by {via})"
         case lines.OrderStarted(log=log):
-            return f"{what}: {'begun' if order.starts == 1 else 'begun again'}, its log is {log}"
+            return f"{what}: {'begun' if len(order.drivers) == 1 else 'begun again'}, its log is {log}"
         case lines.OrderLeft(why="died", note=note):
             return f"{what}: its driver died ({note})"
         case lines.OrderLeft(why=why, note=note):

@@ -129,10 +129,9 @@ def judge_green(
     empty = [path for path in ledger.whole_files if not any(records[entry].path == path for entry in own_ids)]
     judged = {*wanted, *own_ids, *moved.added}
     shown = {records[entry].function for entry in judged if entry in records and passed(records[entry])}
-    skipped = {entry for entry in own_ids if records[entry].outcome is Ended.SKIPPED}
-    skipped = {entry for entry in skipped if records[entry].function in shown}  # RED leaves such cases out, too
-    judged -= skipped
-    not_green = [entry for entry in judged if entry in records and not passed(records[entry])]
+    beside = {e for e in own_ids if records[e].outcome is Ended.SKIPPED and records[e].function in shown}
+    own_ids = tuple(entry for entry in own_ids if entry not in beside)  # as RED leaves such cases out
+    not_green = [entry for entry in judged - beside if entry in records and not passed(records[entry])]
     return verdict.model_copy(
         update={
             "not_green": tuple(sorted({*not_green, *empty, *failing})),
@@ -143,7 +142,7 @@ def judge_green(
             "changed_files": moved.changed_files,
             "unstable": _passing_now({*judged, *must_pass}, records, seen_failing),
             "new_ids": moved.added,
-            "whole_file_ids": tuple(entry for entry in own_ids if entry not in skipped),
+            "whole_file_ids": own_ids,
             "other_cases": moved.other_cases,
         }
     )

@@ -154,12 +154,9 @@ def judge_red(
 
 def _without_skipped(after: Observation, everything: Mapping[str, Classified]) -> dict[str, Classified]:
     """Return all but skipped cases beside others of their function: a project skips what a machine cannot run."""
-    shown = {_function(after, entry) for entry, found in everything.items() if found.cls is not RedClass.SKIPPED}
-    return {
-        entry: found
-        for entry, found in everything.items()
-        if found.cls is not RedClass.SKIPPED or _function(after, entry) not in shown
-    }
+    skipped = {entry for entry, found in everything.items() if found.cls is RedClass.SKIPPED}
+    shown = {_function(after, entry) for entry in everything.keys() - skipped}
+    return {e: found for e, found in everything.items() if e not in skipped or _function(after, e) not in shown}
 
 
 def _only_structural(everything: Mapping[str, Classified]) -> bool:

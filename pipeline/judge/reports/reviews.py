@@ -121,7 +121,7 @@ class SplitAnswers(StrictModel):
         bool | str,
         Field(
             description="can each acceptance criterion be seen to fail, or, where it says what stays as it is, be held "
-            "by a guard? (one about a document needs neither)"
+            "by a guard? One about a document needs neither."
         ),
     ] = ""
     test_approach: Annotated[
