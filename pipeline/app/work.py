@@ -214,10 +214,6 @@ class RepositoryWork:
 
         That is a run that was answered, one with a claim whose driver died, and one that rests until a limit ends.
         """
-
-        def is_of(order: Order, folder: Path) -> bool:
-            return order.worktree is not None and Path(order.worktree.folder) == folder.parents[1]
-
         covered = self._covered(log, known)
         for folder in (*(claim.folder for claim in known.claims.values()), *self._answered(known)):
             line, run = _line(folder) if str(folder) not in covered else None, key_of_run(folder)
@@ -230,9 +226,8 @@ class RepositoryWork:
             # An order that a limit parked has not come to nothing; that none is placed twice for it the key sees to.
             if line.outcome is None and any((one.closed_at or "") >= (line.last_at or "") for one in closed):
                 continue  # it came to nothing, and nothing has happened since
-            made = (one for one in log.orders.values() if known.made.get(one.id) == run)
-            origin = (*made, *(one for one in log.orders.values() if one.run == run or is_of(one, folder)))
-            words, key = _words(next(iter(origin), None)), _swept(run, line)
+            origin = (one for one in log.orders.values() if run in {one.run, known.made.get(one.id)})
+            words, key = _words(next(origin, None)), _swept(run, line)
             with log.locked():
                 log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=key, options=words, not_before=limit))
         self._sweep_hub(log, known)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16128,
-    "pipeline/app": 11270,
+    "pipeline/app": 11272,
     "pipeline/steps": 7179,
     "pipeline/faces": 7160,
     "pipeline/agents": 6679,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1496,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 72_676
+IN_ALL: Final = 72_678
 MODULES: Final = 550
 IMPORTS: Final = 11.35
 """Of a hundred lines of code, those that import; the goal is 9."""
