@@ -27,6 +27,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.pids import ProcessId
 from pipeline.progress import duration
 from pipeline.repo import NO_OBJECT, Entry, RefMove, Repository, Signature, TreeChange, UnreachableError
+from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import HERE_ALONE, trees_of
 from pipeline.run.store import GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of, read_claim
@@ -130,11 +131,13 @@ class Hub:
         """Return the move of the checkpoint to one that has this tree."""
         ref = checkpoint_ref(run)
         last = seen.get(ref, NO_OBJECT)
-        parent = run.info.start_commit if last == NO_OBJECT else last
+        parents = [run.info.start_commit if last == NO_OBJECT else last]
+        made = [line.data.commits[-1] for line in run.journal.of(PublishIntended)][-1:]  # whoever goes on needs them
+        parents += [oid for oid in made if not self.repository.is_ancestor(oid, parents[0])]
         said = f"{key_of_run(run.folder)}: line {len(run.journal.lines)}, epoch {run.journal.epoch}\n"
         at = datetime.fromisoformat(run.journal.lines[-1].at)
         nobody = Signature("redfirst", "redfirst@localhost", f"{int(at.timestamp())} +0000")
-        return RefMove(ref, self.repository.commit_tree(tree, [parent], said, nobody), last)
+        return RefMove(ref, self.repository.commit_tree(tree, parents, said, nobody), last)
 
     def _claims(self, run: AnyRun, seen: dict[str, str], *, ends: bool) -> Iterator[RefMove]:
         """Yield how the hub's claim on the issue moves, so that it says what the claim here says.

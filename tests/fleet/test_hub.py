@@ -256,7 +256,7 @@ def test_35_a_hub_that_comes_back_in_time_holds_nothing_up(tmp_path: Path) -> No
 
 @pytest.mark.broad
 def test_a_branch_that_somebody_moved_at_the_hub_stays_as_it_is(tmp_path: Path) -> None:
-    one, _ = fleet(tmp_path)
+    one, two = fleet(tmp_path)
     assert run(one, "--approve", "plan")["reason"] == "approval"
     other = one.project.git("commit-tree", "main^{tree}", "-m", "somebody's")
     one.project.git("push", "--quiet", str(one.hub), f"{other}:{BRANCH}")
@@ -265,6 +265,9 @@ def test_a_branch_that_somebody_moved_at_the_hub_stays_as_it_is(tmp_path: Path) 
     assert other[:12] in parked["note"]
     assert one.refs()[BRANCH] == other
     assert one.project.git("rev-parse", BRANCH) == one.project.git("rev-parse", "main")
+    one.project.git("push", "--quiet", "--delete", str(one.hub), BRANCH)
+    done = taken(two)
+    assert done.get("outcome") == "completed", f"the commits that were to be published came with the run: {done}"
 
 
 @pytest.mark.broad
