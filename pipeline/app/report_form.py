@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _SHOWN: Final = 20
 _HOW: Final = (
     "Write behind the fields, save, and close the editor. Text may go on in the lines below its field, indented; with "
-    "a | behind the field it may have any letters. Lines that begin with # are comments. Empty fields are left out; "
-    "{unchanged}."
+    "a | behind the field it may have any letters and colons. Lines that begin with # are comments. Empty fields are "
+    "left out; {unchanged}."
 )
 _NOTHING: Final = "an unchanged form hands nothing in"
 _ASKED_ABOUT: Final = "an unchanged form is handed in only if you say so"

@@ -52,8 +52,11 @@ def refusal(error: ValidationError, origin_of: Callable[[tuple[str, ...]], Origi
     )
 
 
+_FORMS: Final = ("function-", "literal[", "tuple[", "union[")  # pydantic's: which of several forms a value has not
+
+
 def _problem(details: ErrorDetails, origin_of: Callable[[tuple[str, ...]], Origin]) -> dict[str, object]:
-    path = tuple(str(part) for part in details["loc"])
+    path = tuple(str(part) for part in details["loc"] if not str(part).startswith(_FORMS))
     origin = origin_of(path)
     problem: dict[str, object] = {"source": origin.source, "line": origin.line, "pointer": pointer(path)}
     accepted: list[str] = []

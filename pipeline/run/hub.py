@@ -131,9 +131,9 @@ class Hub:
         """Return the move of the checkpoint to one that has this tree."""
         ref = checkpoint_ref(run)
         last = seen.get(ref, NO_OBJECT)
-        parents = [run.info.start_commit if last == NO_OBJECT else last]
+        first = run.info.start_commit if last == NO_OBJECT else last
         made = [line.data.commits[-1] for line in run.journal.of(PublishIntended)][-1:]  # whoever goes on needs them
-        parents += [oid for oid in made if not self.repository.is_ancestor(oid, parents[0])]
+        parents = [first, *(oid for oid in made if not self.repository.is_ancestor(oid, first))]
         said = f"{key_of_run(run.folder)}: line {len(run.journal.lines)}, epoch {run.journal.epoch}\n"
         at = datetime.fromisoformat(run.journal.lines[-1].at)
         nobody = Signature("redfirst", "redfirst@localhost", f"{int(at.timestamp())} +0000")

@@ -388,6 +388,15 @@ def test_where_the_issues_are_the_repository_says_alone(tmp_path: Path) -> None:
     assert read(tmp_path / "another", repository=text).config.tracker.folder == "issues"
 
 
+def test_the_top_is_a_folder_too_and_a_fault_names_the_key_alone(tmp_path: Path) -> None:
+    found = read(tmp_path, user='[toolchains.pytest]\nfolder = "."\n')
+    assert found.config.toolchains.settings_of("pytest").folder == "."
+    (tmp_path / "another").mkdir()
+    told = refused(tmp_path / "another", user='[toolchains.pytest]\nfolder = "../web"\n').message
+    assert "toolchains.pytest.folder: " in told
+    assert "function-" not in told
+
+
 @pytest.mark.parametrize("folder", ["", "..", "a/b", "/etc", ".git", ".workflow"])
 def test_the_issues_lie_in_a_folder_at_the_top(tmp_path: Path, folder: str) -> None:
     text = f'[tracker]\nfolder = "{folder}"\n'

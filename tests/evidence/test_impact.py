@@ -76,6 +76,17 @@ def test_python_imports_lead_to_files(path: str, expected: set[str]) -> None:
     assert uses(PYTHON, path) >= expected
 
 
+def test_a_private_module_is_mentioned_with_its_underscore() -> None:
+    sources = {
+        "src/shop/__init__.py": "from ._cart import Cart\n",
+        "src/shop/_cart.py": "class Cart: ...\n",
+        "tests/test_it.py": "from shop import Cart\n\ndef test_a_cart(): ...\n",
+        "tests/test_other.py": "def test_a_cart(): ...\n",
+    }
+    assert uses(sources, "tests/test_it.py") == {"src/shop/__init__.py", "src/shop/_cart.py"}
+    assert uses(sources, "tests/test_other.py") == set()
+
+
 def test_of_a_package_that_is_where_a_name_comes_from() -> None:
     assert uses(PYTHON, "tests/unit/test_cart.py").isdisjoint({"src/shop/tax.py", "src/shop/money/units.py"})
 

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 16128,
+    "pipeline/testing": 16130,
     "pipeline/app": 11272,
     "pipeline/steps": 7179,
-    "pipeline/faces": 7160,
-    "pipeline/agents": 6679,
+    "pipeline/faces": 7157,
+    "pipeline/agents": 6676,
     "pipeline/judge": 5410,
     "pipeline/matrix": 4583,
     "pipeline/sandbox": 3774,
-    "pipeline/run": 3301,
-    "pipeline/config": 1788,
+    "pipeline/run": 3304,
+    "pipeline/config": 1789,
     "pipeline/repo": 1470,
     "pipeline": 1285,
     "todo": 1153,

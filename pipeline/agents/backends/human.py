@@ -70,7 +70,8 @@ class HumanBackend:
             while not desk.report.is_file():  # noqa: ASYNC110  (the event is a file's, and a person is not quick)
                 await anyio.sleep(_LOOK_S)
         if not desk.report.is_file():
-            return _answer(_Work(complaint=_too_late(job.timeout_s)), anyio.current_time() - began, Ended.TIMED_OUT)
+            late = _Work(complaint=f"Nothing was handed in within {job.timeout_s:g} seconds.")
+            return _answer(late, anyio.current_time() - began, Ended.TIMED_OUT)
         work = await anyio.to_thread.run_sync(_taken, job, desk)
         return _answer(work, anyio.current_time() - began)
 
@@ -174,20 +175,14 @@ def _begun(reports: list[dict[str, object]], asked: Asked) -> object:
     return found[0] if len(found) == 1 else found
 
 
-def _choice(alternatives: int) -> str:
-    return f" It has {alternatives} reports: keep one, and drop the brackets." if alternatives > 1 else ""
-
-
-def _accepting(asked: Asked) -> str:
-    return f"{asked.said_by_acceptable}\n" if asked.said_by_acceptable else ""
-
-
 def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
     """Return the agent's prompt with paths of the host, after instructions for the person."""
     text, _ = without_asking(_HOW_AGENTS_ANSWER.sub("", job.prompt, count=1))  # a person has a form
     for mount, here in ((job.view, desk.files), *((mount, desk.artifacts) for mount in job.artifacts)):
         text = text.replace(str(job.box.inside(mount.source, mount.target)), here.name)
     go, hand_in = (desk_command(name, asked) for name in ("desk", "hand-in"))
+    choice = f" It has {alternatives} reports: keep one, and drop the brackets." if alternatives > 1 else ""
+    accepting = f"{asked.said_by_acceptable}\n" if asked.said_by_acceptable else ""
     return f"""\
 # To the person who plays @{asked.role}: {asked.request}
 
@@ -195,8 +190,8 @@ Work in `desk` beside this file, a copy of the code; `{go}` goes there. Paths be
 {_may_change(asked)}
 {_REASKED if asked.reask else ""}{_tests(desk)}\
 When you are done: `{hand_in}` opens your editor on a form for the report. You can also fill in a
-copy of `report-template.json` beside this file and add `--report FILE`.{_choice(alternatives)}
-{_accepting(asked)}\
+copy of `report-template.json` beside this file and add `--report FILE`.{choice}
+{accepting}\
 Below stands what an agent would be told. You may run the code and use any tool that you have, also where it says that
 you may not. You need not hand in as it says.
 
@@ -273,10 +268,6 @@ def _strange(difference: Difference) -> str | None:
         return None
     told = "; ".join(f"{visible(path)} ({what})" for path, what in list(difference.strange.items())[:_SHOWN])
     return f"These are at the desk and cannot be taken over: {told}."
-
-
-def _too_late(timeout_s: float) -> str:
-    return f"Nothing was handed in within {timeout_s:g} seconds."
 
 
 def _answer(work: _Work, seconds: float, ended: Ended = Ended.OK) -> AgentResult:

@@ -119,8 +119,6 @@ _SHOWN: Final = 20
 _MOST: Final = 20
 """Times that the form is opened: an editor that is a program could go on for ever."""
 _WAITING: Final = "An editor in a window of its own needs its option to wait, such as code --wait."
-_YES = ("true", "yes")
-_NO = ("false", "no")
 
 
 def hand_in(
@@ -260,7 +258,7 @@ def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
             raise _nothing("The form was left as it was", _WAITING)
         if not faults:
             return form.report(filled)
-        told = "place(s) cannot be read" if filled.faults else "field(s) cannot count"
+        told = "place(s) cannot be read, nor what is below" if filled.faults else "field(s) cannot count"
         print_text(f"{len(faults)} {told}; each is marked with #! in the form", err=True)
         opened = form.mark(text, filled, faults)
     raise _nothing(f"The form was edited {_MOST} times, and cannot count yet")
@@ -326,4 +324,4 @@ def _value(field: Field, said: str) -> Any:
     """Return what *said* means for a field that decides, None if nothing."""
     if field.words:
         return meant(field.words, said)
-    return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(said.strip().casefold())
+    return {"true": True, "yes": True, "false": False, "no": False}.get(said.strip().casefold())

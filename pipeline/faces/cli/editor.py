@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_STDERR: Final = 2
-
-
 _USUAL: Final = ("editor", "nano", "vim", "vi")
 """What is looked for where nobody said which editor; the first is Debian's own choice."""
 
@@ -66,7 +63,7 @@ def edit(path: Path, editor: Sequence[str] = ()) -> None:
     """
     words = editor or require_editor()
     # an editor needs the terminal, also where what we print goes into a pipe
-    output = None if sys.stdout.isatty() else _STDERR
+    output = None if sys.stdout.isatty() else sys.stderr.fileno()
     try:
         code = subprocess.run([*words, str(path)], stdout=output, check=False).returncode
     except OSError as error:

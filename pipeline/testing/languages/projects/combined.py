@@ -320,7 +320,7 @@ class Projects(Toolchain):
 
     def _explained(self, project: Project, seen: Observation) -> Observation:
         """Return the observation; if an unrequested project fails, with advice on leaving it out."""
-        if project.asked or seen.state is not RunState.UNUSABLE:
+        if (project.asked and project.alone) or seen.state is not RunState.UNUSABLE:
             return seen
         others = dict.fromkeys(f'"{other.name}"' for other in self.projects if other.name != project.name)
         if project.alone:

@@ -69,6 +69,8 @@ class _Names:
         self._by_word: dict[str, list[tuple[frozenset[str], str]]] = defaultdict(list)
         for path in paths:
             name = PurePosixPath(path).parent.name if _is_of_package(path) else telling_name(path)
+            stem = PurePosixPath(path).name.partition(".")[0]  # with the underscore that a private module has in code
+            name = stem if name == own_name(path) else name
             spellings = {frozenset(_WORD.findall(name)), frozenset(_WORD.findall(name.replace("-", "_")))}
             self.words[path] = frozenset[str]().union(*spellings)
             for spelling in spellings:
