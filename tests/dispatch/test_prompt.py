@@ -196,6 +196,14 @@ def test_what_is_of_one_dispatch_comes_last(role: Role) -> None:
         assert one.startswith(prompt(*asked[0][:1], role, asked[0][1]).partition("\n# What is asked: ")[0])
 
 
+def test_what_is_of_a_field_is_told_where_the_report_has_it() -> None:
+    plan, result = prompt("review-plan", Role.CHECK), prompt("review-result", Role.CHECK)
+    assert "### Where a finding may have a `proof`" not in plan
+    assert result.count("### Where a finding may have a `proof`") == 1
+    assert "settles the finding as refuted" in result.partition("# What is asked: ")[2]
+    assert all("### Where your report has `prior`" in one for one in (plan, result))
+
+
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 def test_every_path_is_absolute(kind: str, role: Role, question: Question | None) -> None:
     artifacts: dict[str, Any] = {
