@@ -62,8 +62,8 @@ def edit(path: Path, editor: Sequence[str] = ()) -> None:
         UserError: there is no editor, or it did not start or end well.
     """
     words = editor or require_editor()
-    # an editor needs the terminal, also where what we print goes into a pipe
-    output = None if sys.stdout.isatty() else sys.stderr.fileno()
+    # an editor needs the terminal, also where what we print goes into a pipe: standard error
+    output = None if sys.stdout.isatty() else 2
     try:
         code = subprocess.run([*words, str(path)], stdout=output, check=False).returncode
     except OSError as error:
