@@ -429,6 +429,7 @@ def _ended(run: Run) -> UserError:
     return UserError(
         f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). {said}.",
         Reason.USAGE,
+        details={"outcome": run.state.outcome, "reason": run.state.reason},
         actions=tuple(dict.fromkeys((then, f"redfirst show {run.info.run_id}"))),
     )
 

@@ -339,8 +339,7 @@ class RepositoryWork:
         """Return the folder of the run of an order, None where it has none yet, or one that went on elsewhere."""
         if known.there(order) is not None:
             return None
-        run = order.placed.run or known.made.get(order.id)
-        if run is not None:
+        if (run := order.placed.run or known.made.get(order.id)) is not None:
             key, _, name = run.partition("/")
             place = known.worktrees.get(key)
             return None if place is None else place / WORKFLOW / name
@@ -392,8 +391,8 @@ class RepositoryWork:
                 f"{there.run} began with another routing matrix, of redfirst {there.redfirst}. It waits for a worker "
                 f"that has this, or for you: redfirst fleet take {there.run} --resume"
             )
-        is_lost = order.left == "superseded" and there is not None and there.state == "driving"
-        if there is not None and is_lost and there.driver not in order.drivers:  # whom the order knows is told to stop
+        # a person has it: one that was begun for the order is told to stop
+        if there and order.left == "superseded" and there.state == "driving" and there.driver not in order.drivers:
             return f"{there.host} goes on with {there.run}. If it does not: redfirst fleet take {there.run} --resume"
         if there is not None:
             return ""

@@ -164,7 +164,7 @@ class Toolchain(Table):
     """`[toolchains.NAME]`: how the tests of a language are run."""
 
     folder: Annotated[
-        Literal["."] | RelPath | Folders | None,
+        RelPath | Literal["."] | Folders | None,
         Field(description="The project's folder, or a list; else the top, and projects found below it"),
     ] = None
     command: Annotated[Argv | None, Field(description="The command that runs tests; else it is found")] = None

@@ -132,6 +132,8 @@ class Driver:
 
 def _end(document: Mapping[str, Any], code: int) -> End:
     error: Mapping[str, Any] = document.get("error") or {}
+    if "outcome" in (error.get("details") or {}):  # between the look at its run and its start another driver ended that
+        document, error = error["details"], {}
     try:
         if error and code != _BUG:
             return End(Outcome.REJECTED, Reason(error["kind"]), str(error["message"]))

@@ -133,11 +133,10 @@ class Hub:
         last = seen.get(ref, NO_OBJECT)
         first = run.info.start_commit if last == NO_OBJECT else last
         made = [line.data.commits[-1] for line in run.journal.of(PublishIntended)][-1:]  # whoever goes on needs them
-        parents = [first, *(oid for oid in made if not self.repository.is_ancestor(oid, first))]
         said = f"{key_of_run(run.folder)}: line {len(run.journal.lines)}, epoch {run.journal.epoch}\n"
         at = datetime.fromisoformat(run.journal.lines[-1].at)
         nobody = Signature("redfirst", "redfirst@localhost", f"{int(at.timestamp())} +0000")
-        return RefMove(ref, self.repository.commit_tree(tree, parents, said, nobody), last)
+        return RefMove(ref, self.repository.commit_tree(tree, [first, *made], said, nobody), last)
 
     def _claims(self, run: AnyRun, seen: dict[str, str], *, ends: bool) -> Iterator[RefMove]:
         """Yield how the hub's claim on the issue moves, so that it says what the claim here says.

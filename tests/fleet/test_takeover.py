@@ -13,6 +13,7 @@ from triggered.outside import LABEL, github
 from waiting import wait_until
 
 from pipeline.app.deliver import deliver
+from pipeline.queue.drivers import _end  # pyright: ignore[reportPrivateUsage]
 from pipeline.queue.lines import OrderLeft, OrderWorktree
 from pipeline.queue.orders import log_of
 from pipeline.repo import Repository
@@ -106,6 +107,9 @@ def test_33_what_is_published_is_not_done_again_where_nobody_said_that_its_order
     (order,) = works(two)
     assert (order["outcome"], order["starts"]) == ("completed", 1 if instant else 0), order
     published_once(two)
+    late = two.redfirst("fleet", "take", RUN, "--resume")  # what a worker is told that looked a moment before
+    end = _end(late, late["_code"])
+    assert (late["_code"], end.outcome, end.reason) == (2, "completed", "done"), late
 
 
 @pytest.mark.broad

@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 16130,
-    "pipeline/app": 11272,
+    "pipeline/app": 11271,
     "pipeline/steps": 7179,
     "pipeline/faces": 7157,
     "pipeline/agents": 6676,
     "pipeline/judge": 5410,
     "pipeline/matrix": 4583,
     "pipeline/sandbox": 3774,
-    "pipeline/run": 3304,
+    "pipeline/run": 3303,
     "pipeline/config": 1789,
     "pipeline/repo": 1470,
     "pipeline": 1285,
     "todo": 1153,
-    "pipeline/queue": 1496,
+    "pipeline/queue": 1498,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
 IN_ALL: Final = 72_678
