@@ -289,8 +289,8 @@ def _make_room(folder: Path, kept: _Kept) -> Path | None:
             path=str(folder),
             actions=(f"redfirst stop {folder.name}",),
         )
-    journal = folder / JOURNAL
-    if journal.is_file() and journal.read_bytes().startswith(kept.journal):
+    journal = folder / JOURNAL if (folder / "run.json").is_file() else None  # that comes last: what has none is no run
+    if journal is not None and journal.is_file() and journal.read_bytes().startswith(kept.journal):
         return None  # what is here goes on from there
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     aside = folder.with_name(f"left-{folder.name}-{moment}")

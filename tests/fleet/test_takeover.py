@@ -151,6 +151,19 @@ def test_33_an_order_is_known_by_the_worktree_that_says_so_whatever_was_made_for
 
 
 @pytest.mark.broad
+@pytest.mark.parametrize("instant", ["before", "after"])
+def test_33_a_claim_without_its_run_is_none_that_an_order_goes_on_with(tmp_path: Path, instant: str) -> None:
+    one, two = pair(tmp_path)
+    assert (
+        die_at(one.project, "after journal dispatch_finished", 3, "run", "GAL-1", "--worktree", ordered(one)) == KILLED
+    )
+    assert die_at(two.project, f"{instant} replace run.json", 1, "fleet", "take", RUN, "--resume") == KILLED
+    (order,) = works(two)
+    assert order["outcome"] == "completed", order
+    published_once(two)
+
+
+@pytest.mark.broad
 def test_33_a_machine_that_had_the_run_before_brings_what_another_one_published_to_its_end(tmp_path: Path) -> None:
     one, two = pair(tmp_path)
     begun = "run", "GAL-1", "--worktree", ordered(one)
