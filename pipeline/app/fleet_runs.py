@@ -211,11 +211,11 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
     places = {key_of_worktree(one.path): one.path for one in repository.worktrees() if one.is_there}
     place = places.get(kept.key.partition("/")[0])
     if place is None:
-        made, aside = _new_worktree(repository, url, kept, order), None
+        made = _new_worktree(repository, url, kept, order)
         say(f"made the worktree {made.worktree} on branch {kept.info.branch}")
+        aside = None
     else:
         made = Repository.find(place)
-        refs_of_hub(made, url, f"refs/heads/{kept.info.branch}")  # what another machine published is in the journal
         aside = _make_room(place / WORKFLOW / kept.info.run_id, kept)
         (place / WORKFLOW / kept.info.run_id / GONE_ON).unlink(missing_ok=True)
     folder = made.worktree / WORKFLOW / kept.info.run_id
@@ -289,8 +289,8 @@ def _make_room(folder: Path, kept: _Kept) -> Path | None:
             path=str(folder),
             actions=(f"redfirst stop {folder.name}",),
         )
-    journal = folder / JOURNAL if (folder / "run.json").is_file() else None  # that comes last: what has none is no run
-    if journal is not None and journal.is_file() and journal.read_bytes().startswith(kept.journal):
+    is_whole = all((folder / name).is_file() for name in ("run.json", JOURNAL))  # what another take left may not be
+    if is_whole and (folder / JOURNAL).read_bytes().startswith(kept.journal):
         return None  # what is here goes on from there
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     aside = folder.with_name(f"left-{folder.name}-{moment}")

@@ -308,7 +308,7 @@ class RepositoryWork:
         let_go = {order: claim for order, claim in hub.let_go.items() if not is_here(claim)}
         away = {claim.run: claim.host for claim in (*there.values(), *let_go.values())}
         # Of these the hub never heard, and another machine does what they were begun for, or did it.
-        others = {claim.order: claim for claim in (*there.values(), *let_go.values()) if claim.order is not None}
+        others = {claim.order: claim for claim in there.values() if claim.order is not None} | let_go
         away |= {run: others[order].host for run, order in made_for.items() if order in others}
         found = {issue: claim for issue, claim in found.items() if claim.run not in away}
         left = {run.partition("/")[0] for run in away}

@@ -51,7 +51,7 @@ class Order:
         placed: What was ordered.
         number: Of the line that placed it.
         placed_at: When that was.
-        state: How it stands. `started` says that a driver was begun for it, `driver` which one.
+        state: How it stands. `started` says that a driver was begun for it.
         drivers: All that were begun for it.
         worktree: The linked worktree that was made for it, if any.
         run: The run that it came to, by worktree and name, as far as a line says so.
@@ -68,7 +68,6 @@ class Order:
     number: int
     placed_at: str
     state: State = "queued"
-    driver: ProcessId | None = None
     drivers: tuple[ProcessId, ...] = ()
     worktree: lines.OrderWorktree | None = None
     run: str | None = None
@@ -80,6 +79,11 @@ class Order:
     note: str = ""
     closed_at: str | None = None
     is_held_elsewhere: bool = False
+
+    @property
+    def driver(self) -> ProcessId | None:
+        """Return the process that was begun for it last; None where it has left it."""
+        return self.drivers[-1] if self.state == "started" else None
 
     @property
     def is_open(self) -> bool:
@@ -107,17 +111,16 @@ class Order:
             case lines.OrderWorktree() as worktree:
                 return replace(self, worktree=worktree)
             case lines.OrderStarted(pid=pid, start_time=start_time, boot_id=boot, log=log):
-                driver = ProcessId(pid, start_time, boot)
-                drivers = (*self.drivers, driver)
-                return replace(self, state="started", driver=driver, drivers=drivers, left=None, log=log)
+                drivers = (*self.drivers, ProcessId(pid, start_time, boot))
+                return replace(self, state="started", drivers=drivers, left=None, log=log)
             case lines.OrderLeft(why=why, note=note):
                 deaths = self.deaths + (why == "died")
-                return replace(self, state="queued", driver=None, deaths=deaths, left=why, note=note)
+                return replace(self, state="queued", deaths=deaths, left=why, note=note)
             case lines.OrderEnded(run=run, outcome=outcome, reason=reason, note=note):
-                ended = replace(self, state="ended", driver=None, closed_at=line.at)
+                ended = replace(self, state="ended", closed_at=line.at)
                 return replace(ended, run=run or self.run, outcome=outcome, reason=reason, note=note)
             case lines.OrderDropped(why=why):
-                return replace(self, state="dropped", driver=None, note=why, closed_at=line.at)
+                return replace(self, state="dropped", note=why, closed_at=line.at)
             case lines.OrderHeld() if self.state == "queued":
                 return replace(self, state="held")
             case lines.OrderReleased() if self.state == "held":

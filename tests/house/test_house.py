@@ -27,7 +27,7 @@ CEILINGS: Final = {
     "pipeline/app": 11271,
     "pipeline/steps": 7179,
     "pipeline/faces": 7157,
-    "pipeline/agents": 6676,
+    "pipeline/agents": 6675,
     "pipeline/judge": 5410,
     "pipeline/matrix": 4583,
     "pipeline/sandbox": 3774,
@@ -36,7 +36,7 @@ CEILINGS: Final = {
     "pipeline/repo": 1470,
     "pipeline": 1285,
     "todo": 1153,
-    "pipeline/queue": 1498,
+    "pipeline/queue": 1499,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
 IN_ALL: Final = 72_678

@@ -269,9 +269,8 @@ class Desk:
 
 def desk_around(place: Path) -> Desk | None:
     """Return the desk that contains *place*, or is the folder around it; None if there is none."""
-    folders = (place / Desk(place).files.name, place, *place.parents)
-    desks = (Desk(folder.parent) for folder in folders if folder.name == Desk(folder.parent).files.name)
-    return next((desk for desk in desks if desk.waits()), None)
+    here = (one for one in map(Desk, (place, *place.parents)) if place == one.folder or place.is_relative_to(one.files))
+    return next((desk for desk in here if desk.waits()), None)
 
 
 def desks_of(run_folder: Path, state: Path) -> list[Desk]:
@@ -284,7 +283,7 @@ def desks_of(run_folder: Path, state: Path) -> list[Desk]:
         state: Its folder outside of the repository.
     """
     found: list[Desk] = []
-    for exchange, place in _places(run_folder):
+    for exchange, place in open_places(run_folder):
         desk = Desk(place)
         asked = desk.asked() if any(place.is_relative_to(top.resolve()) for top in (exchange, state)) else None
         if asked is not None and asked.dispatch == exchange.parent.name:
@@ -294,10 +293,10 @@ def desks_of(run_folder: Path, state: Path) -> list[Desk]:
 
 def desks_gone(run_folder: Path) -> list[str]:
     """Return the unfinished dispatches of a run whose desk is there no more."""
-    return [exchange.parent.name for exchange, place in _places(run_folder) if not place.exists()]
+    return [exchange.parent.name for exchange, place in open_places(run_folder) if not place.exists()]
 
 
-def _places(run_folder: Path) -> Iterator[tuple[Path, Path]]:
+def open_places(run_folder: Path) -> Iterator[tuple[Path, Path]]:
     """Yield the exchange folder of each unfinished dispatch that names a desk, and the place that it names."""
     for pointer in sorted(run_folder.glob(f"dispatches/*/exchange/{POINTER}")):
         dispatch = pointer.parents[1]

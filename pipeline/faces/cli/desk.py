@@ -89,10 +89,10 @@ def desk(
 
 def _brief(found: Desk, asked: Asked) -> str:
     """Return where the desk is, and what is asked there."""
-    place, width = short(found.files, os.environ), terminal_width(sys.stdout)
-    if width is not None and len(place) + 6 > width:  # nobody types a path that is broken
-        place = f'cd "$(redfirst desk {asked.run_id} --role {asked.role} --print)"'
-    lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", f"desk: {place}"]
+    place, width = f"desk: {short(found.files, os.environ)}", terminal_width(sys.stdout)
+    if width is not None and len(place) > width:  # nobody types a path that is broken
+        place = f'desk: cd "$(redfirst desk {asked.run_id} --role {asked.role} --print)"'
+    lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", place]
     tests = ", run-tests (the tests, as the run runs them)" if found.tests.exists() else ""
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     word = deciding(asked.report_schema)
@@ -322,6 +322,5 @@ def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[s
 
 def _value(field: Field, said: str) -> Any:
     """Return what *said* means for a field that decides, None if nothing."""
-    if field.words:
-        return meant(field.words, said)
-    return {"true": True, "yes": True, "false": False, "no": False}.get(said.strip().casefold())
+    either = {"true": True, "yes": True, "false": False, "no": False}
+    return meant(field.words, said) if field.words else either.get(said.strip().casefold())

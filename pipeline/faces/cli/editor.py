@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_STDERR: Final = 2
 _USUAL: Final = ("editor", "nano", "vim", "vi")
 """What is looked for where nobody said which editor; the first is Debian's own choice."""
 
@@ -62,8 +63,8 @@ def edit(path: Path, editor: Sequence[str] = ()) -> None:
         UserError: there is no editor, or it did not start or end well.
     """
     words = editor or require_editor()
-    # an editor needs the terminal, also where what we print goes into a pipe: standard error
-    output = None if sys.stdout.isatty() else 2
+    # an editor needs the terminal, also where what we print goes into a pipe
+    output = None if sys.stdout.isatty() else _STDERR
     try:
         code = subprocess.run([*words, str(path)], stdout=output, check=False).returncode
     except OSError as error:

@@ -2,8 +2,7 @@
 
 Tests that fail or are skipped in the box are run once more outside, on the user's own terms: what differs is its doing.
 That starts code of the repository on this machine, with the user's variables and network. So it is done only where the
-user asks for it (`[toolchains] outside`, `doctor --tests`), only for tests that failed in the box, in a copy, and for a
-bounded time.
+user asks for it (`[toolchains] outside`, `doctor --tests`), only for these tests, in a copy, and for a bounded time.
 """
 
 from __future__ import annotations
@@ -202,9 +201,9 @@ def untried(baseline: Observation, failed: Collection[str]) -> str:
 
 
 def _how_many(baseline: Observation, tests: Collection[str]) -> str:
-    left_out, one = set(skipped(baseline)).intersection(tests), len(tests) == 1
-    does = "is skipped" if left_out and one else "fail or are skipped" if left_out else "fails" if one else "fail"
-    return f"{counted(len(tests), 'test')} {does}"
+    left_out = set(skipped(baseline)).intersection(tests)
+    one, several = ("is skipped", "fail or are skipped") if left_out else ("fails", "fail")
+    return f"{counted(len(tests), 'test')} {one if len(tests) == 1 else several}"
 
 
 def which(baseline: Observation, tests: Collection[str]) -> str:
