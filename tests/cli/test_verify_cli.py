@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kit import (
+    FILES,
     GREET,
+    HONEST,
     GREET_DONE,
     MAKE,
     PLAN,
@@ -370,6 +372,30 @@ def test_what_can_only_be_tested_through_a_seam_is_measured_over_it(tmp_path: Pa
     found = project.document("verify", document["commits"][0])
     (commit,) = found["commits"]
     assert (commit["status"], commit["red_over"]) == ("verified", "seam"), why(commit)
+
+
+BUILT = 'import os\n\nimport pytest\n\npytestmark = pytest.mark.skipif(not os.path.exists("built"), reason="not built")\n'
+BUILT_FILES = {".gitignore": "/built\n", ".worktreeinclude": "/built\n", "tests/test_greet.py": BUILT + TEST_GREET}
+
+
+def test_where_all_that_is_wrong_is_that_a_test_is_skipped_it_cannot_be_checked(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {**FILES, **BUILT_FILES})
+    project.env["REDFIRST_TRUST"] = "1"
+    project.write({"built": "a part that git ignores"})
+    tests: Entry = {**TESTS, "files": {"tests/test_greet.py": BUILT + TEST_GREET_NEW}}
+    project.use_script([tests if entry is TESTS else entry for entry in HONEST])
+    document = project.run()
+    assert document["outcome"] == "completed", document["_stderr"]
+    first = document["commits"][0]
+    assert project.document("verify", first)["status"] == "verified"
+    (project.root / "built").unlink()
+    done = project.redfirst("verify", first, "--json")
+    (commit,) = json.loads(done.stdout)["commits"]
+    assert (done.returncode, commit["status"]) == (2, "unchecked")
+    assert "test_an_empty_name_is_refused is skipped here, over the code before and in the commit" in commit["why"]
+    clone = Clone(project, project.root)
+    code, commit = clone.check(clone.rewrite(first, {"greet.py": GREET_DONE, "tests/conftest.py": "import pytest\n"}))
+    assert (code, commit["status"]) == (7, "refuted"), "what is wrong besides is said"
 
 
 @pytest.mark.broad

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import ValidationError
 
 from pipeline.judge.evidence.compare import passed
+from pipeline.judge.evidence.observation import Ended
 from pipeline.judge.evidence.red import may_change
 from pipeline.judge.evidence.red_classes import PASSED, RedClass
 from pipeline.judge.evidence.renamed_tests import moved
@@ -94,15 +95,30 @@ def misjudged(ledger: RedTests, after: Observation, by_others: frozenset[str]) -
     ]
 
 
-def refuse_broken(ledger: RedTests, red: Red) -> None:
-    """Return when the tests could be run: what is not installed here says nothing about them.
+def refuse_unrun(ledger: RedTests, red: Red, after: Observation, problems: Iterable[Problem]) -> None:
+    """Return when the tests were run, or something else is wrong with the commit.
+
+    What is not installed here says nothing about the tests. Tests that skip themselves over both trees say nothing
+    either: mostly a part is missing here that is built and not in git.
 
     Raises:
         UnmeasurableError: something is missing in the test environment.
     """
-    for found in filter(None, map(red.of, ledger.red)):
+    measured = {entry: found for entry in ledger.red if (found := red.of(entry)) is not None}
+    for found in measured.values():
         if found.cls is RedClass.ENV_BROKEN:
             raise UnmeasurableError(found.message)
+    skipped = {e for e, found in measured.items() if found.cls is RedClass.SKIPPED and _is_skipped(after, e)}
+    if skipped and all(problem.id in skipped for problem in problems):
+        entry = min(skipped)
+        raise UnmeasurableError(
+            f"{entry} is skipped here, over the code before and in the commit"
+            f" ({after.records[entry].reason}); run `redfirst verify` where its parts are installed or built"
+        )
+
+
+def _is_skipped(after: Observation, entry: str) -> bool:
+    return entry in after.records and after.records[entry].outcome is Ended.SKIPPED
 
 
 def problems_of_red(ledger: RedTests, red: Red) -> list[Problem]:
@@ -278,8 +294,8 @@ class ClaimedCommit:
             note = "tests moved, and no test was RED; only that nothing broke is measured"
             return _judged(found, problems, Status.NOT_TESTABLE, notes=(note, *notes))
         over, red = await self._red(ledger, after.layout)
-        refuse_broken(ledger, red)
         problems += problems_of_red(ledger, red)
+        refuse_unrun(ledger, red, after, problems)
         problems += await self._structural(ledger, red, before, after)
         tests = tuple(line_of(entry, ledger, red, after) for entry in (*ledger.red, *ledger.guards))
         notes = (*notes, *_NOTES[over])
