@@ -12,8 +12,8 @@ import pytest
 from kit import (
     FILES,
     GREET,
-    HONEST,
     GREET_DONE,
+    HONEST,
     MAKE,
     PLAN,
     PLAN_ACCEPTED,
@@ -374,7 +374,7 @@ def test_what_can_only_be_tested_through_a_seam_is_measured_over_it(tmp_path: Pa
     assert (commit["status"], commit["red_over"]) == ("verified", "seam"), why(commit)
 
 
-BUILT = 'import os\n\nimport pytest\n\npytestmark = pytest.mark.skipif(not os.path.exists("built"), reason="not built")\n'
+BUILT = "import os, pytest\n\npytestmark = pytest.mark.skipif(not os.path.exists('built'), reason='not built')\n"
 BUILT_FILES = {".gitignore": "/built\n", ".worktreeinclude": "/built\n", "tests/test_greet.py": BUILT + TEST_GREET}
 
 

@@ -191,7 +191,7 @@ def _mutated(found: MutationEvidence) -> str:
     if not found.survivors:
         return head
     run = f"all of the {found.asked} test(s) that were run" if found.asked else "the tests that were run"
-    who = f"With each of these changes {run} pass: the task's own, and others that touch the changed files."
+    who = f"With each of these changes {run} pass: the task's own, and any others that use the changed files."
     note = f"{who} It may change nothing that matters, or a test is missing."
     return "\n\n".join([head, note, *(f"{bullets([_placed(one)])}\n\n{fenced(one.source)}" for one in found.survivors)])
 
