@@ -20,7 +20,7 @@ from pipeline.config.tables import Overlap, Work
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, Clock, stamp, utc_now
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.queue.fleet_slots import FleetSlots
 from pipeline.queue.lines import OrderEnded, OrderLine, RunWords
 from pipeline.queue.orders import Order, OrderLog, Wanted, fleet_for, log_of
@@ -220,16 +220,13 @@ class RepositoryWork:
             if line is None or line.live or line.problem is not None or run in known.left:
                 continue
             limit = limit_of(line)
-            if line.outcome is not None and limit is None:
+            if (line.outcome is not None and limit is None) or _is_over(log, run, line):
                 continue
-            closed = [one for one in log.orders.values() if one.closed_at and run in {one.run, one.placed.run}]
-            # An order that a limit parked has not come to nothing; that none is placed twice for it the key sees to.
-            if line.outcome is None and any((one.closed_at or "") >= (line.last_at or "") for one in closed):
-                continue  # it came to nothing, and nothing has happened since
             origin = (one for one in log.orders.values() if run in {one.run, known.made.get(one.id)})
             words, key = _words(next(origin, None)), _swept(run, line)
             with log.locked():
-                log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=key, options=words, not_before=limit))
+                if not _is_over(log, run, line):  # another worker may have ended it since the look
+                    log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=key, options=words, not_before=limit))
         self._sweep_hub(log, known)
 
     def _sweep_hub(self, log: OrderLog, known: _Known) -> None:
@@ -496,6 +493,18 @@ def _words(order: Order | None) -> RunWords:
     """Return what every driver of a run has to be told that came of an order; another machine knows nothing of it."""
     said = RunWords() if order is None else order.placed.options
     return RunWords(agent=said.agent, values=said.values)
+
+
+def _is_over(log: OrderLog, run: str, line: RunLine) -> bool:
+    """Return whether an order did the run, or came to nothing and nothing has happened since.
+
+    Its driver at a machine that froze may say something after another machine has done it. An order that a limit
+    parked has not come to nothing; that none is placed twice for it the key sees to.
+    """
+    closed = [one for one in log.orders.values() if one.closed_at and run in {one.run, one.placed.run}]
+    if line.outcome is None and any((one.closed_at or "") >= (line.last_at or "") for one in closed):
+        return True
+    return any(one.outcome in COMPLETED for one in closed)
 
 
 def _swept(run: str, line: RunLine) -> str:

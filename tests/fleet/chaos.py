@@ -78,6 +78,14 @@ def _state(pid: int) -> str:
         return "gone"
 
 
+def _order_of(driver: int) -> str:
+    """Return the order of a driver, by the name of its log; nothing where it has ended."""
+    try:
+        return Path(f"/proc/{driver}/fd/2").readlink().name.rpartition("-")[0]
+    except OSError:
+        return ""
+
+
 @dataclass
 class Machine:
     """A machine: a folder that is its home, and, while it is on, a worker in namespaces of its own."""
@@ -422,13 +430,14 @@ class ChaosFleet:
 
     def kill_driver(self, machine: Machine, chance: random.Random) -> bool:
         """Kill a driver of a machine alone, of an order that may lose one more; return whether there was one."""
-        here = self.driven_on(machine)
-        # what its worker writes of a death may come late
-        if any(self.killed[order] + 1 >= MOST_DEATHS for order in here) or not (found := sorted(machine.drivers())):
+        found = {pid: order for pid in sorted(machine.drivers()) if (order := _order_of(pid))}
+        # what its worker writes of a start and of a death may come late
+        if not found or any(self.killed[order] + 1 >= MOST_DEATHS for order in found.values()):
             return False
-        self.killed.update(here)
+        victim = chance.choice(list(found))
+        self.killed[found[victim]] += 1
         self._note("driver", machine)
-        os.kill(chance.choice(found), signal.SIGKILL)
+        os.kill(victim, signal.SIGKILL)
         return True
 
     def restart_server(self, chance: random.Random) -> None:
@@ -603,10 +612,15 @@ class ChaosFleet:
 
     def told(self) -> str:
         """Return how it stands, for a test that fails."""
+        orders = self.orders()
         said = [
             f"{one.id} {one.what} {one.state} {one.outcome} {one.reason} {one.note} starts {len(one.drivers)}"
-            for one in self.orders()
+            for one in orders
         ]
+        counts = Counter(one.what for one in orders)
+        odd = {one.id for one in orders if one.outcome != "completed" or counts[one.what] > 1}
+        said += [f"{at:.3f} {fact!r}" for at, fact in self.facts() if fact.order in odd]
+        said += [f"{blow.at:.3f} {blow.kind} {blow.machine}" for blow in self.blows if odd.intersection(blow.orders)]
         for machine in self.machines:
             text = (machine.folder / "said").read_text() if (machine.folder / "said").exists() else ""
             said.append(f"--- {machine.name}\n{text[-3000:]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,12 @@ from waiting import wait_until
 from workflows.test_gates_and_commands import answer, asks
 from workflows.test_gates_and_commands import make as make_recipe
 
-from pipeline.queue.lines import OrderWorktree
+from pipeline.app.work import RepositoryWork
+from pipeline.queue.lines import OrderEnded, OrderWorktree
+from pipeline.queue.orders import OrderLog, log_of
 from pipeline.queue.sqlite import DATABASE
+from pipeline.repo import Repository
+from pipeline.run.store import Claim, claims
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +90,31 @@ def test_a_damaged_database_of_orders_is_made_anew_from_claims_and_runs(tmp_path
     assert (done.returncode, "is damaged (file is not a database)" in done.stderr) == (0, True), done.stderr
     assert {(order["via"], order["outcome"]) for order in queued.orders()} == {("sweep", "completed")}
     assert len(queued.branches()) == 2
+
+
+@pytest.mark.parametrize("outcome", ["completed", "parked"])
+def test_a_run_that_another_machine_completed_is_not_ordered_again_whatever_is_said_here_later(
+    tmp_path: Path, outcome: str
+) -> None:
+    queued = make(tmp_path, 1, sleep_s=2)
+    queued.add()
+    with spawn(queued.project, "work") as worker:
+        wait_until(lambda: len(queued.project.git("for-each-ref", "refs/redfirst/claims").splitlines()) == 1)
+        there = processes_of(queued.project)
+        worker.kill()
+        worker.communicate()
+        await_end_of(there)
+    here, environ = Repository.find(queued.project.root), queued.project.environment()
+    log = log_of(here, environ)
+    log.read_on()
+    (order,) = log.orders.values()
+    (claim,) = claims(here).values()
+    assert isinstance(claim, Claim)
+    before = OrderLog(log.folder, clock=lambda: datetime(2020, 1, 1, tzinfo=UTC))
+    with before.locked():
+        before.add(OrderEnded(order=order.id, run=claim.run, outcome=outcome, reason="done"))
+    RepositoryWork(here, environ).look(log)
+    assert [one.placed.via for one in log.orders.values()] == ["cli", *(["sweep"] if outcome == "parked" else [])]
 
 
 @pytest.mark.broad(but_first=1)
