@@ -58,17 +58,29 @@ def make(value):
     return TestMade
 
 TestMade = make(1)
+
+def test_lent(self=None):
+    assert True
+
+class TestLent:
+    pass
+
+TestLent.test_of_another = test_lent
 """
 INHERITED = {"TestA::test_same", "TestB::test_same"}
 SHARED = {"TestC::test_shared[1]", "TestC::test_shared[2]"}
 MADE = {"TestMade::test_made"}
+LENT = {"TestLent::test_of_another"}
 CHANGES: list[tuple[str, str, str, set[str]]] = [
-    ("test_it.py", "TestMade = make(1)\n", "TestMade = make(1)\n\nclass TestNew:\n    pass\n", MADE),
-    ("test_it.py", "    def test_own(self):\n", "    def test_own(self):\n        pass\n", {"TestA::test_own", *MADE}),
-    ("test_it.py", "assert self.cls", "assert self.cls or True", {*INHERITED, *MADE}),
-    ("test_it.py", "cls = 2", "cls = 4", {"TestB::test_same", *MADE}),
-    ("test_it.py", "TestC(Shared)", "TestC(Shared, object)", {*SHARED, *MADE}),
-    ("test_it.py", "make(1)", "make(2)", MADE),
+    ("test_it.py", "TestMade = make(1)\n", "TestMade = make(1)\n\nclass TestNew:\n    pass\n", {*MADE, *LENT}),
+    ("test_it.py", "    def test_own(self):\n", "    def test_own(self):\n        pass\n", {"TestA::test_own"}),
+    ("test_it.py", "def test_own(self):", "def test_new(self): pass\n\n    def test_own(self):", set()),
+    ("test_it.py", "test_lent(self=None)", "test_lent(self=1)", {"test_lent", *LENT}),
+    ("test_it.py", "assert value", "assert value or True", {*MADE, *LENT}),
+    ("test_it.py", "assert self.cls", "assert self.cls or True", INHERITED),
+    ("test_it.py", "cls = 2", "cls = 4", {"TestB::test_same", *MADE, *LENT}),
+    ("test_it.py", "TestC(Shared)", "TestC(Shared, object)", {*SHARED, *MADE, *LENT}),
+    ("test_it.py", "make(1)", "make(2)", {*MADE, *LENT}),
     ("common.py", "assert self.kind", "assert self.kind or True", SHARED),
     ("common.py", "def test_whole(self):", "def test_whole(self, x=1):", {"TestWhole::test_whole"}),
     ("common.py", "def test_alone():", "def test_alone(x=1):", {"test_alone"}),
@@ -85,7 +97,7 @@ def regions(root: Path, files: dict[str, str]) -> dict[str, str]:
 def test_the_source_of_an_inherited_test_is_its_own_lines(tmp_path: Path) -> None:
     files = {"common.py": COMMON, "test_it.py": SUITE}
     before = regions(tmp_path / "before", files)
-    assert len(before) == 8
+    assert len(before) == 10
     for number, (path, old, new, expected) in enumerate(CHANGES):
         assert old in files[path]
         after = regions(tmp_path / str(number), {**files, path: files[path].replace(old, new)})

@@ -42,6 +42,14 @@ def is_same(one: str, other: str) -> bool:
         return False
 
 
+def code_of(item: Any) -> Any:
+    """Return the code that a test runs, below its decorators; None where it is not a function."""
+    function = getattr(item, "function", None)
+    for _ in range(CHAIN_LIMIT):
+        function = getattr(function, "__wrapped__", function)
+    return getattr(function, "__code__", None)
+
+
 def is_doctest(node: Any) -> bool:
     """Return whether a node stands for doctests; production and manuals have them without being test files."""
     return any("doctest" in kind.__name__.lower() for kind in type(node).__mro__)
@@ -282,10 +290,17 @@ class Recorder:
             "id": self._faults.portable(item.nodeid),
             "function": self._faults.portable(function),
             "path": path,
-            "region_sha256": self._workspace.region_sha256(path, parts),
+            "region_sha256": self._region(item, path, parts),
             "case": self._cases.of(item, parts),
             "doctest": is_doctest(item),
         }
+
+    def _region(self, item: Any, path: str, parts: list[Part]) -> str:
+        if parts or not isinstance(item, pytest.Function):
+            return self._workspace.region_sha256(path, parts)
+        code = code_of(item)
+        is_here = code is not None and self._workspace.relative(code.co_filename) == path
+        return self._workspace.made_sha256(path, code.co_firstlineno if is_here else 0)
 
     def _locate(self, item: Any, path: str) -> list[Part]:
         """Return the classes of a test and the test itself, last; [] if it is not written as a function."""
@@ -308,10 +323,7 @@ class Recorder:
 
     def _inherited(self, item: Any, name: str) -> list[Part]:
         """Return where an inherited or imported test is written; [] if not in the workspace."""
-        function = getattr(item, "function", None)
-        for _ in range(CHAIN_LIMIT):
-            function = getattr(function, "__wrapped__", function)
-        code = getattr(function, "__code__", None)
+        code = code_of(item)
         if code is None or code.co_name != name:
             return []
         path = self._workspace.relative(code.co_filename)

@@ -26,6 +26,10 @@ def first_line(node: Any) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
+def _is_test(node: Any) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test")
+
+
 def nested(scope: ast.AST, names: list[str]) -> list[ast.AST]:
     """Return the definitions of nested names, each inside the one before; [] if one is missing."""
     found: list[ast.AST] = []
@@ -197,6 +201,32 @@ class Workspace:
                 self._feed(digest, self._lines[path], part.lineno, part.end_lineno)
         path, node, _ = parts[-1]
         self._feed(digest, self._lines[path], first_line(node), node.end_lineno)
+        return digest.hexdigest()
+
+    def made_sha256(self, relative: str, line: int) -> str:
+        """Return the hash of what a test can depend on that code makes: the file without the tests written in it.
+
+        Such a test is one of a class to which a loop adds methods. The function at *line*, whose code it runs, counts.
+        """
+        tree = self.tree(relative)
+        if tree is None:
+            return self.sha256(relative)
+        digest = hashlib.sha256()
+        pending = list(reversed(tree.body))
+        while pending:
+            node = pending.pop()
+            spans: list[Any] = [node]
+            if isinstance(node, ast.ClassDef):
+                pending += reversed(node.body)
+                spans = []
+                if not any(map(_is_test, node.body)):
+                    digest.update(node.name.encode("utf-8", "surrogateescape") + b"\0")
+                    spans = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
+            elif _is_test(node):
+                spans = [node] if first_line(node) <= line <= (node.end_lineno or 0) else []
+            for part in spans:
+                first = first_line(part) if isinstance(part, SCOPES) else part.lineno
+                self._feed(digest, self._lines[relative], first, part.end_lineno)
         return digest.hexdigest()
 
     @staticmethod
