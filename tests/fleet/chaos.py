@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import select
 import shlex
 import shutil
@@ -548,10 +549,13 @@ class ChaosFleet:
         start = self.hub_git("rev-parse", "main")
         for one in self.orders():
             number = one.what.partition("-")[2]
-            branch = f"refs/heads/gal-{number}-double-m{number}"
-            if branch not in refs:
-                found.append(f"{branch} is not at the hub")
+            # a machine that was struck before the hub heard of its branch has that name
+            named = re.compile(rf"refs/heads/gal-{number}-(\d-)?double-m{number}")
+            branches = [ref for ref in refs if named.fullmatch(ref)]
+            if len(branches) != 1:
+                found.append(f"{one.what} has {len(branches)} branches at the hub: {branches}")
                 continue
+            (branch,) = branches
             moves = (self.hub / "logs" / branch).read_text().splitlines()
             if len(moves) != 1 or moves[0].split()[1] != refs[branch]:
                 found.append(f"{branch} moved {len(moves)} times: {moves}")
@@ -566,7 +570,8 @@ class ChaosFleet:
 
     def checkpoint(self, issue: str) -> str:
         """Return the ref of an issue's run; who froze before it had the issue may have left another one, stopped."""
-        refs = self.hub_git("for-each-ref", "--format=%(refname)", f"refs/redfirst/checkpoints/*/run-{issue}").split()
+        named = [f"refs/redfirst/checkpoints/*/run-{issue}{more}" for more in ("", "@*")]
+        refs = self.hub_git("for-each-ref", "--format=%(refname)", *named).split()
         ended = [ref for ref in refs if '"run_finished"' in self.hub_git("show", f"{ref}:run/journal.jsonl")]
         (found,) = ended or refs
         return found
