@@ -134,8 +134,11 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     if own:
         artifacts.setdefault("work_notes", []).extend(map(ctx.path, map(own_steps.answer_name, own)))
     manifest = not_testable_manifest(ctx)
-    words = to_json(manifest) if manifest else ""
-    return artifacts | ctx.artifact("not_testable", f"reviews/not-testable-{number}.json", words)
+    if manifest:
+        judged = [ctx.path(str(each["judged_by"])) for each in manifest if each["judged_by"] is not None]
+        artifacts |= ctx.artifact("not_testable", f"reviews/not-testable-{number}.json", to_json(manifest))
+        artifacts["not_testable"] += judged
+    return artifacts
 
 
 def apply_edit(ctx: Context, tree: str, edit: Edit) -> str | None:

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 TASK_TOO: Final = """\
-`task` is for an issue that is one task as a whole. One task is one concern: ten to thirty minutes of work, about two
-production files and fifty lines. `A task` above says what it has. It is reviewed with the plan, and nobody splits the
-plan. Leave `task` out where there is more than one. A revised plan gives it again.
+`task` is for an issue that is one task as a whole: ten to thirty minutes of work, about two production files and fifty
+lines. `A task` above says what it has. It is reviewed with the plan, and nobody splits the plan. Leave `task` out where
+the issue is more than that. A revised plan gives it again.
 
 ```json
 { "task": {

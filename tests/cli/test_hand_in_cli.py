@@ -676,6 +676,9 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     assert '\n* findings: {"severity"?: "BLOCK" | "HIGH" | "MEDIUM" | "LOW", ' in told
     assert told.endswith("A BLOCK or HIGH finding without `evidence` counts as MEDIUM.\n")
     assert all(word in told.partition("(verdict): ")[2] for word in ("ACCEPTABLE", "NEEDS WORK", "BLOCK"))
+    ruling = lay_out(repository, Role.CHECK, "judge", number=5, question=Question.NOT_TESTABLE)
+    ruling.put(ruling.prompt, asked)
+    assert "the word that decides (accepted): yes, no\n" in desk_command("--role", "check").stdout
     several = desk_command()
     assert several.returncode == 2
     assert "  - redfirst desk run-GAL-1 --role check\n" in several.stderr

@@ -65,7 +65,7 @@ SEAMS: list[Entry] = [
     # 4: a seam that breaks a test
     untestable(4, "missing-seam", future_seam="Split value_4.", seam_files=["m4.py"]),
     opens_seam(4, module(4, 5)),
-    rules(4, "not_testable", accepted=True),
+    rules(4, "not_testable", accepted=True, notes="look at the seam of m4"),
     {**makes(4), "files": {"m4.py": "# four\n" + module(4)}},
     # 5: blocked
     {"when": {"kind": "write-tests", "task": "5"}, "report": {"verdict": "BLOCKED", "problem": "which five?"}},
@@ -97,12 +97,14 @@ def test_a_task_without_tests_is_signed_off_made_and_flagged(seams: Played) -> N
     assert "red" not in asked.artifacts
     assert "This task has no tests of its own" in asked.document["prompt"]
     assert "accepted" in asked.text("remarks")
-    manifest = json.loads(seams.asked("final-review").text("not_testable"))
+    told = seams.asked("final-review")
+    manifest = json.loads((told.folder / "artifacts/not_testable/not-testable-1.json").read_text())
     assert [(entry["task"], entry["reason"]) for entry in manifest] == [
         ("1", "missing-seam"),
         ("4", "missing-seam"),
         ("6", "config-only"),
     ]
+    assert "look at the seam of m4" in told.text("not_testable"), "what a reader should watch"
     assert "Without Tests" in seams.artifact("summary.md")
 
 

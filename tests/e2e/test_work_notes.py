@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.lanes import play
+from e2e.lanes import diagnoses, makes, module_task, module_test, modules_project, play, until_tests, writes
 from kit import AFTER_MAKE, MAKE, TESTS, UNTIL_TESTS, make_project
 
 if TYPE_CHECKING:
@@ -20,6 +20,24 @@ LEFT: list[Entry] = [
     {**TESTS, "report": {"verdict": "TESTS_READY", "notes": "blanks are not tested"}},
     {**MAKE, "report": {"result": "INCOMPLETE", "blocking_issue": GAP, "out_of_scope": [{"title": "greet(1) fails"}]}},
 ]
+
+
+def test_what_stopped_make_before_other_tests_were_written_is_settled(tmp_path: Path) -> None:
+    wrong = module_test(1, 2)
+    gives_up = {"result": "INCOMPLETE", "blocking_issue": "the test wants 2", "assumptions": ["one is meant"]}
+    story: list[Entry] = [
+        *until_tests(module_task(1)),
+        writes(1, wrong),
+        {**makes(1), "report": gives_up},
+        diagnoses(1, "test_design", "one it is"),
+        writes(1),
+        *AFTER_MAKE,
+    ]
+    played = play(modules_project(tmp_path, range(1, 2)), story)
+    assert played.document.get("outcome") == "completed", played.document["_stderr"]
+    notes = played.artifact("reviews/work-notes-1.md")
+    assert "assumes: one is meant" in notes
+    assert "the test wants 2" not in notes
 
 
 @pytest.mark.broad

@@ -49,4 +49,4 @@ def test_good_news_are_told_too() -> None:
     assert in_short(probes) == "4 of 4 small faults noticed, 28 more are possible, 2 not tried, 1 did not compile (3 s)"
     assert in_short(ProbeEvidence()) == ""
     assert "No fault fits these lines." in probes_md("7", ProbeEvidence(mutation=MutationEvidence()))
-    assert probes_md("7", ProbeEvidence()) == "# Probes of the tests of task 7\n"
+    assert probes_md("7", ProbeEvidence()) == "# Probes of the tests of task 7\n\nNothing was tried.\n"

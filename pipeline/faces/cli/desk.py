@@ -97,8 +97,8 @@ def _brief(found: Desk, asked: Asked) -> str:
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     word = deciding(asked.report_schema)
     lines.append(f"hand in: {desk_command('hand-in', asked)}")
-    if word is not None and word.words:
-        lines.append(f"the word that decides ({word.name}): {', '.join(word.words)}")
+    if word is not None:
+        lines.append(f"the word that decides ({word.name}): {', '.join(word.words) or 'yes, no'}")
         lines += [asked.said_by_acceptable] if asked.said_by_acceptable else []
     why, told = came_back(asked), [human_answer.request_of(found).rstrip(), *_lists(asked)]
     return "\n".join([*lines, "", *told, *([""] if why else []), *why])

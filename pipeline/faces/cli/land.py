@@ -95,7 +95,7 @@ def land_text(document: LandDocument) -> str:
 
 def _line(line: LandLine, document: LandDocument) -> list[str]:
     words = {
-        "landed": f"landed on {document.onto}, verified there",
+        "landed": f"landed on {document.onto}, checked there",
         "would_land": f"goes on {document.onto}; its tests were not run there",
         "already": "nothing to do",
         "refused": f"NOT landed, {line.found.value if line.found else ''}",

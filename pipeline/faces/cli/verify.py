@@ -30,7 +30,7 @@ _MOST_SHOWN: Final = 20
 _ENDS: Final[Mapping[Status, str]] = {
     Status.VERIFIED: "Verified: what these commits claim was measured again, and holds.",
     Status.REFUTED: "NOT verified. The claims above that begin with NO are refuted.",
-    Status.NOT_TESTABLE: "Not verified: nothing is lost, but a commit that claims evidence rests on no test.",
+    Status.NOT_TESTABLE: "Not verified: nothing is lost, but a commit that claims evidence rests on no test: read it.",
     Status.UNCHECKED: "Not checked: it can be told neither way here.",
     Status.NOTHING_LOST: "Nothing is lost. These are commits of recipes, which have no tests of their own to show.",
     Status.NOTHING_CLAIMED: "Not checked: no commit claims evidence.",

@@ -108,7 +108,7 @@ class SplitAnswers(StrictModel):
     single_purpose: Annotated[
         bool | str,
         Field(
-            description="is each task one coherent change of ten to thirty minutes that leaves the suite sound?",
+            description="is each task one coherent change, or some small ones in a file, that leaves the suite sound?",
         ),
     ] = ""
     contracts: Annotated[

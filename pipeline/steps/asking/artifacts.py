@@ -189,21 +189,25 @@ _SAID: Final[Mapping[str, str]] = {
     "escalation_reason": "wants a second look",
 }
 """Fields of reports that nothing else reads once the work is measured, in words."""
+_STOPPED_BY: Final = frozenset({"blocking_issue", "attempts", "missing", "why", "suggestion", "escalation_reason"})
+"""What @make says of the tests that it could not make pass."""
 
 
 def work_notes(ctx: Context) -> tuple[str, ...]:
     """Return one line for each thing that the last answer of each kind says of a task, tasks in order."""
-    last: dict[tuple[str, str], str] = {}
+    last: dict[tuple[str, str], Mapping[str, object]] = {}
     for _, record in sorted(ctx.run.records.items()):
         result = ctx.run.results.get(record.dispatch)
         if record.kind in _KINDS and record.task is not None and result is not None and result.report is not None:
-            last[record.task, record.kind] = record.dispatch
+            last[record.task, record.kind] = result.report
+            if record.kind == "write-tests" and (made := last.get((record.task, "implement"))):  # other tests are there
+                last[record.task, "implement"] = {name: made[name] for name in made.keys() - _STOPPED_BY}
     dropped = {task.id for task in ctx.state.tasks.values() if task.status is TaskStatus.DROPPED}
     return tuple(
         f"task {task}, @{'test' if kind == 'write-tests' else 'make'} ({kind}) {line}"
-        for (task, kind), dispatch in last.items()
+        for (task, kind), report in last.items()
         if task in ctx.state.tasks and task not in dropped
-        for line in _said(ctx.run.results[dispatch].report or {})
+        for line in _said(report)
     )
 
 

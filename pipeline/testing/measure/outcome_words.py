@@ -69,11 +69,13 @@ _WHERE: Final = (
     "it was put over other tasks. Its tests stand on nothing that these changed."
 )
 
+_NOTHING: Final = "\nNothing was tried.\n"
+
 
 def probes_md(task: str, probes: ProbeEvidence) -> str:
     """Return the Markdown document on one task's probes. Text from code or tests in it is made harmless."""
     said = f"\n{_WHERE.format(probes.measured[:12])}\n" if probes.measured else ""
-    return f"# Probes of the tests of task {task}\n{said}" + sections(
+    found = sections(
         ("GREEN again", _repeated(probes.repeated) if probes.repeated is not None else ""),
         ("Old tests again", _old(probes.old) if probes.old is not None else ""),
         ("Over the old production", _reverted(probes.revert) if probes.revert is not None else ""),
@@ -81,6 +83,7 @@ def probes_md(task: str, probes: ProbeEvidence) -> str:
         ("Small faults in the changed lines", _mutated(probes.mutation) if probes.mutation is not None else ""),
         ("Quarantine", bullets(probes.quarantine)),
     )
+    return f"# Probes of the tests of task {task}\n{said}{found or _NOTHING}"
 
 
 def in_short(probes: ProbeEvidence) -> str:
