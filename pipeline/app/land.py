@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shlex
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -16,8 +16,9 @@ from pipeline.app.next_lines import removal
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.queue.lines import RunWords
-from pipeline.queue.orders import Wanted, place
+from pipeline.queue.lines import OrderDropped, RunWords
+from pipeline.queue.orders import Wanted, log_of, place
+from pipeline.queue.rows import NotNowError
 from pipeline.repo import Repository, SigningError, UntouchedRepository
 from pipeline.run.journal_kinds import Landed, LandingIntended, LandingRefused
 from pipeline.run.lease import FileLease
@@ -140,6 +141,7 @@ class _Landing:
         told = {"onto": self.train.branch, "base": base, "commits": tuple(commits), "filed": tuple(filed)}
         run.journal.append(Landed.model_validate(told))
         self._keep(run)
+        self._drop_order()
         self.train.say(f"    landed: {self.train.branch} is at {commits[-1][:12]}")
         facts = {"found": Found.VERIFIED, "then": Then.LAND, "commits": tuple(commits), "filed": tuple(filed)}
         return self.candidate.line("landed", **facts, why=self._left(), safe_next_actions=self._clean_up(run))
@@ -178,6 +180,16 @@ class _Landing:
         wanted = Wanted(via="landing", issue=result.issue, key=f"landing {cause}", cause=(cause,), options=options)
         return place(self.here, self.environ, wanted)[0].id
 
+    def _drop_order(self) -> None:
+        """Drop the order that an earlier landing placed, and that nobody drives: its issue is done."""
+        log, issue = log_of(self.here, self.environ), self.candidate.result.issue
+        if not log.is_there:
+            return
+        with suppress(NotNowError), log.locked():
+            placed = [one for one in log.orders.values() if one.is_open and one.placed.via == "landing"]
+            idle = [one for one in placed if one.placed.issue == issue and not one.is_driven]
+            log.add(*(OrderDropped(order=one.id, why=f"{issue} has landed") for one in idle))
+
     def _keep(self, run: Run) -> None:
         keep(self.here.at(self.candidate.place.worktree), run, whole=True)
 
@@ -189,7 +201,8 @@ class _Landing:
             case Then.ORDER_AGAIN:
                 issue = self.candidate.result.issue
                 by_hand = f"redfirst run {issue} --worktree --base {onto} --previous {name}"
-                return ("redfirst work --once", by_hand)
+                varies = f"{again}   # where a test varies by itself: name it in [[quarantine]] first"
+                return ("redfirst work --once", by_hand, *([varies] if landing.found is Found.REGRESSION else []))
             case Then.WAIT:
                 return (again,)
             case _ if landing.found is Found.IN_THE_WAY:

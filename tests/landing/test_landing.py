@@ -211,6 +211,13 @@ def test_a_result_that_is_no_longer_red_or_breaks_others_is_refused_with_the_tes
     assert one["why"] == ["task 1: g.check::of_one: passed before and fails now, twice each"]
     assert (two["status"], two["found"]) == ("refused", "conflict")
     assert fleet.project.git("rev-parse", "main", "before").splitlines()[0] == told["before"] == told["after"]
+    assert "[[quarantine]]" in one["safe_next_actions"][-1]
+    fleet.project.write({"g.check": "of_one: f1 3 = 6\n"})
+    fleet.project.commit("what f1 is to do")
+    (line,) = fleet.project.document("land", "run-GAL-1")["runs"]
+    assert line["status"] == "landed", line
+    orders = {order["order"]: order["state"] for order in fleet.project.document("queue", "list")["orders"]}
+    assert orders == {one["order"]: "dropped", two["order"]: "queued"}, "nobody does again what has landed"
 
 
 @pytest.mark.broad
