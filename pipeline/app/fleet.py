@@ -15,11 +15,10 @@ from pipeline.app.documents import Document
 from pipeline.app.fleet_runs import hub_of
 from pipeline.app.ordering import record_of
 from pipeline.app.work import RepositoryWork
-from pipeline.config.fleet import fleet_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.queue.orders import read
+from pipeline.queue.orders import fleet_of, read
 from pipeline.queue.postgres import STALLED_S, WorkerSeen, clock_of, machine_name, make_schema, workers_of
 from pipeline.run.preconditions import known_base
 

@@ -246,12 +246,12 @@ def orders_left(log: OrderLog, runs: Mapping[str, Known], now: datetime) -> Iter
     try:
         log.read_on()
     except (UserError, OSError) as error:
-        yield Thing("orders", log.where, str(error))
+        yield Thing("orders", log.rows.where, str(error))
         return
     found = _orders_left(log, runs, now)
     if found:
         why = f"{counted(len(found), 'order')} closed 90 days ago or more"
-        yield Thing("orders", log.where, why, partial(_remove_orders, log, runs, now))
+        yield Thing("orders", log.rows.where, why, partial(_remove_orders, log, runs, now))
 
 
 def _remove_orders(log: OrderLog, runs: Mapping[str, Known], now: datetime) -> str:

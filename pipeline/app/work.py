@@ -22,12 +22,11 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, Clock, stamp, utc_now
 from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.queue.fleet_slots import FleetSlots
-from pipeline.queue.lines import OrderEnded, OrderLine, RunWords
+from pipeline.queue.lines import NotNowError, OrderEnded, OrderLine, RunWords
 from pipeline.queue.orders import Order, OrderLog, Wanted, fleet_for, log_of
 from pipeline.queue.pick import Candidate, Room, Verdict, pick
 from pipeline.queue.postgres import spent_in_fleet
-from pipeline.queue.rows import NotNowError
-from pipeline.queue.slots import JOBS, LocalSlots, Slots
+from pipeline.queue.slots import JOBS, LocalSlots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
 from pipeline.run.folder import Tail
@@ -119,7 +118,7 @@ class RepositoryWork:
         self.environ = environ
         self._fleet = fleet = fleet_for(repository, environ)
         here = LocalSlots(state_folder(environ) / "slots")
-        self.shared: Slots = FleetSlots(here, fleet.postgres, fleet.name) if fleet.postgres else here
+        self.shared = FleetSlots(here, fleet.postgres, fleet.name) if fleet.postgres else here
         self._hub = fleet.hub if fleet.postgres else None
         self._here = f"repo-{fleet.name if fleet.postgres else repository_name(repository)}"
         self._jobs = jobs
@@ -543,12 +542,12 @@ def worker_of(
     refuse_recursion(environ)
     work, log = RepositoryWork(repository, environ, jobs), log_of(repository, environ)
     with suppress(NotNowError):  # it is said when the worker looks, and tried again
-        if log.is_there:
+        if log.rows.is_there:
             with log.locked():  # one that is damaged is made anew
                 pass
         else:  # somebody may have ordered with other variables than a timer has
             needs = "who orders needs the worker's HOME, XDG_STATE_HOME and fleet.hub"
-            say(f"no order was ever placed in {log.where}: {needs}")
+            say(f"no order was ever placed in {log.rows.where}: {needs}")
     return Worker(log, work.shared, work, repository.worktree, environ, told, waits, say)
 
 

@@ -17,9 +17,8 @@ from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import few
-from pipeline.queue.lines import OrderWorktree
+from pipeline.queue.lines import NotNowError, OrderWorktree
 from pipeline.queue.orders import fleet_for, log_of
-from pipeline.queue.rows import NotNowError
 from pipeline.repo import GitError, Repository
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules, has_submodules

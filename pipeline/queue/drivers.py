@@ -15,14 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.outcomes import Outcome, Reason
-from pipeline.pids import ProcessId
 from pipeline.run.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.queue.slots import Taken
+    from pipeline.queue.fleet_slots import FleetTaken
+    from pipeline.queue.slots import LocalTaken
 
 _PROGRAM: Final = "import redfirst; redfirst.main()"
 _PR_SET_PDEATHSIG: Final = 1
@@ -49,38 +49,37 @@ class End:
 
 
 class Driver:
-    """One driver, from its start to its end."""
+    """One driver, from its start to its end: `redfirst` with some words.
 
-    def __init__(self, order: str, process: subprocess.Popen[bytes], result: Path, slots: Taken) -> None:
+    Args:
+        order: What it is for.
+        argv: The words.
+        cwd: Where.
+        environ: Its environment.
+        log: Where everything goes that it says; its document lies beside it.
+        slots: What it has as long as it lives, and the worker until it has taken in its end (`close`).
+
+    Raises:
+        UserError: the disk does not take the log.
+    """
+
+    def __init__(
+        self,
+        order: str,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        log: Path,
+        slots: LocalTaken | FleetTaken,
+    ) -> None:
         self.order = order
         self.slots = slots
-        self._process = process
-        self._result = result
-        self.handle = os.pidfd_open(process.pid)
-        """A descriptor that can be read once it has ended."""
-
-    @classmethod
-    def begun(
-        cls, order: str, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], log: Path, slots: Taken
-    ) -> Driver:
-        """Start `redfirst` with these words.
-
-        Args:
-            order: What it is for.
-            argv: The words.
-            cwd: Where.
-            environ: Its environment.
-            log: Where everything goes that it says; its document lies beside it.
-            slots: What it has as long as it lives, and the worker until it has taken in its end (`close`).
-
-        Raises:
-            UserError: the disk does not take the log.
-        """
-        result = log.with_suffix(".json")
+        self._result = log.with_suffix(".json")
         with disk(log):
             log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with log.open("wb") as said, result.open("wb") as document:
-                process = subprocess.Popen(  # -P: nothing is imported from the repository
+            with log.open("wb") as said, self._result.open("wb") as document:
+                self._process = subprocess.Popen(  # -P: nothing is imported from the repository
                     [sys.executable, "-P", "-c", _PROGRAM, *argv, "--json"],
                     cwd=cwd,
                     env=dict(environ),
@@ -91,17 +90,9 @@ class Driver:
                     start_new_session=True,
                     preexec_fn=partial(_dies_with, os.getpid()),  # noqa: PLW1509  (a worker has one thread)
                 )
-        return cls(order, process, result, slots)
-
-    @property
-    def id(self) -> ProcessId | None:
-        """Return which process it is; None if it has ended."""
-        return ProcessId.of(self._process.pid)
-
-    @property
-    def pid(self) -> int:
-        """Return its number."""
-        return self._process.pid
+        self.pid = self._process.pid
+        self.handle = os.pidfd_open(self.pid)
+        """A descriptor that can be read once it has ended."""
 
     def stop(self) -> None:
         """Ask it to stop, with everything kept so that the run can go on."""

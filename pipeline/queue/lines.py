@@ -1,13 +1,15 @@
-"""Defines what is said of orders: a type for each kind of line. No I/O."""
+"""Defines what is said of orders: a type for each kind of line, and a line as it is kept. No I/O."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.data_types import BareName, BranchName, Frozen, ObjectName, Timestamp
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 
 KINDS: Final[dict[str, type[OrderFact]]] = {}
 """Every kind of line by its word."""
@@ -146,3 +148,41 @@ class OrderLine:
     seq: int
     at: str
     data: OrderFact
+
+
+class NotNowError(UserError):
+    """The orders cannot be had for now: their server is away, or somebody holds them. A later call may work."""
+
+
+class Row(NamedTuple):
+    """A line as it is kept: its number, the moment, its kind, and its data as JSON."""
+
+    seq: int
+    at: str
+    kind: str
+    data: str
+
+
+class Found(NamedTuple):
+    """What a look at the rows found.
+
+    Attributes:
+        made: Says which database it is: another one where it was made anew. None where there is none yet.
+        rows: The lines behind the one that was asked for; all of a database that was made anew.
+        held: The orders that a living worker of any machine holds, where there is a server that knows.
+    """
+
+    made: object
+    rows: list[Row]
+    held: frozenset[str] = frozenset()
+
+
+def unreadable(where: str, line: int, error: Exception) -> UserError:
+    """Return what is said of a line that cannot be read."""
+    return UserError(
+        f"The orders in {where} are damaged at line {line} ({str(error).splitlines()[0]}). Put them back, or set them "
+        "aside: runs and claims are as they are, and the queue is empty then.",
+        Reason.USAGE,
+        path=where,
+        pointer=f"/{line - 1}",
+    )

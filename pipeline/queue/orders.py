@@ -8,23 +8,25 @@ on a server, where the orders of a hub are the same for all machines.
 from __future__ import annotations
 
 import secrets
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.config.fleet import fleet_of
-from pipeline.config.tables import Fleet
-from pipeline.config.user_folders import state_folder
+from pydantic import ValidationError
+
+from pipeline.config.sources import parse_user
+from pipeline.config.tables import Fleet, Table
+from pipeline.config.user_folders import config_folder, state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
 from pipeline.queue import lines
-from pipeline.queue.lines import KINDS, OrderFact, OrderLine, OrderPlaced, RunWords
+from pipeline.queue.lines import KINDS, OrderFact, OrderLine, OrderPlaced, RunWords, unreadable
 from pipeline.queue.postgres import PostgresRows
-from pipeline.queue.rows import Rows, unreadable
 from pipeline.queue.sqlite import SqliteRows
 from pipeline.run.store import repository_name
 
@@ -38,6 +40,11 @@ MOST_DEATHS: Final = 3
 """An order that so many drivers died of is dropped."""
 _PLAIN: Final = RunWords()
 _LONG_AGO: Final = "1970-01-01T00:00:00.000Z"
+_CHANGES: Final = {
+    "drop": partial(lines.OrderDropped, why="dropped by a person"),
+    "hold": lines.OrderHeld,
+    "release": lines.OrderReleased,
+}
 
 State = Literal["queued", "held", "started", "ended", "dropped"]
 
@@ -163,39 +170,23 @@ class OrderLog:
 
     Args:
         folder: Where drivers of this machine leave their logs, and where orders are that no server keeps.
-        rows: What keeps the orders; None: a database in the folder.
+        server: What keeps the orders; None: a database in the folder.
         clock: Tells the time.
+
+    Attributes:
+        rows: What keeps the orders.
     """
 
-    def __init__(self, folder: Path, rows: Rows | None = None, *, clock: Clock = utc_now) -> None:
+    def __init__(self, folder: Path, server: PostgresRows | None = None, *, clock: Clock = utc_now) -> None:
         self.folder = folder
         self.orders: dict[str, Order] = {}
-        self._rows: Rows = rows or SqliteRows(folder, clock)
+        self.rows: SqliteRows | PostgresRows = server or SqliteRows(folder, clock)
         self._clock = clock
         self._hears: Callable[[OrderLine, Order], None] = lambda _line, _order: None
         self._untold: list[tuple[OrderLine, Order]] = []
         self._made: object = None
         self._seq = self._told = 0
         self._writes = False
-
-    @property
-    def where(self) -> str:
-        """Return where the orders are, for people."""
-        return self._rows.where
-
-    @property
-    def is_there(self) -> bool:
-        """Return whether somebody ever placed an order."""
-        return self._rows.is_there
-
-    @property
-    def bell(self) -> int | None:
-        """Return a descriptor that can be read once there is news, while somebody is `listening`; None: look again."""
-        return self._rows.bell
-
-    def listening(self) -> AbstractContextManager[None]:
-        """Let a server say when there is news, meanwhile."""
-        return self._rows.listening()
 
     def hears(self, told: Callable[[OrderLine, Order], None]) -> None:
         """Let somebody be told of each line that is read from now on, with its order as it stands then.
@@ -212,7 +203,7 @@ class OrderLog:
         Raises:
             UserError: the orders cannot be read.
         """
-        made, rows, held = self._rows.read(self._made, self._seq)
+        made, rows, held = self.rows.read(self._made, self._seq)
         if made != self._made:  # it was made anew
             self._forget()
             self._made, self._told = made, 0
@@ -222,7 +213,7 @@ class OrderLog:
                 line = OrderLine(seq, at, KINDS[kind].model_validate_json(data))
                 self.orders[line.data.order] = self._order(line)
             except (ValueError, KeyError) as error:
-                raise unreadable(self.where, seq, error) from error
+                raise unreadable(self.rows.where, seq, error) from error
             self._seq = seq
             found.append(line)
             self._untold.append((line, self.orders[line.data.order]))
@@ -263,7 +254,7 @@ class OrderLog:
         """
         self._writes = True
         try:
-            with self._rows.transaction():
+            with self.rows.transaction():
                 self.read_on()
                 yield self
         except BaseException:
@@ -276,13 +267,13 @@ class OrderLog:
     def add(self, *facts: OrderFact) -> None:
         """Add lines; only under `locked`."""
         lines = [(fact.KIND, fact.order, fact.model_dump_json(exclude_unset=True)) for fact in facts]
-        self._rows.add(stamp(self._clock()), lines)
+        self.rows.add(stamp(self._clock()), lines)
         self.read_on()
 
     def remove(self, names: Collection[str]) -> None:
         """Remove closed orders; their keys stay used. Only under `locked`."""
         gone = [one.id for one in self.orders.values() if one.id in names and not one.is_open]
-        self._rows.remove(gone)
+        self.rows.remove(gone)
         for name in gone:
             del self.orders[name]
 
@@ -292,7 +283,7 @@ class OrderLog:
         if there is not None:
             return there, False
         what = wanted.issue or wanted.run or ""
-        name = next(name for name in iter(lambda: f"o-{secrets.token_hex(3)}", "") if not self._rows.has(name))
+        name = next(name for name in iter(lambda: f"o-{secrets.token_hex(3)}", "") if not self.rows.has(name))
         keys = (f"{what}#{number}" for number in count(1))
         placed = OrderPlaced(
             order=name,
@@ -303,11 +294,11 @@ class OrderLog:
             via=wanted.via,
             cause=wanted.cause,
             depth=wanted.depth,
-            key=wanted.key or next(key for key in keys if self._rows.find(key) is None),
+            key=wanted.key or next(key for key in keys if self.rows.find(key) is None),
             priority=wanted.priority,
             not_before=None if wanted.not_before is None else stamp(wanted.not_before),
         )
-        self._rows.insert(name, placed.key, what)
+        self.rows.insert(name, placed.key, what)
         self.add(placed, *((lines.OrderHeld(order=name),) if wanted.held else ()))
         return self.orders[name], True
 
@@ -316,7 +307,7 @@ class OrderLog:
         if wanted.key is None:
             what, each = wanted.issue or wanted.run, self.orders.values()
             return next((one for one in each if one.is_open and what in {one.placed.issue, one.placed.run}), None)
-        found = self._rows.find(wanted.key)
+        found = self.rows.find(wanted.key)
         if found is None:
             return None
         name, what = found
@@ -331,6 +322,27 @@ def _removed(name: str, key: str, what: str) -> Order:
 
 
 # --- doors for everybody who is no worker ----------------------------------------------------------------------------
+
+
+class _Part(Table):
+    fleet: Fleet = Fleet()
+
+
+def fleet_of(environ: Mapping[str, str]) -> Fleet:
+    """Return `[fleet]` of the user's file alone: every list of orders asks for it, and no other layer may set it.
+
+    Raises:
+        UserError: the file cannot be read, or a value is not accepted.
+    """
+    user = parse_user(config_folder(environ) / "config.toml")
+    if user is None or "fleet" not in user.table:
+        return Fleet()
+    try:
+        return _Part.model_validate({"fleet": user.table["fleet"]}, strict=True).fleet
+    except ValidationError as error:
+        from pipeline.config.problems import refusal  # noqa: PLC0415  (it knows every key, which nobody else needs)
+
+        raise refusal(error, user.origin) from error
 
 
 def fleet_for(repository: Repository, environ: Mapping[str, str]) -> Fleet:
@@ -397,13 +409,7 @@ def change(
     with log_of(repository, environ).locked() as log:
         found = [_named(log, name, what) for name in names]
         for order in found:
-            match what:
-                case "drop":
-                    log.add(lines.OrderDropped(order=order.id, why="dropped by a person"))
-                case "hold":
-                    log.add(lines.OrderHeld(order=order.id))
-                case "release":
-                    log.add(lines.OrderReleased(order=order.id))
+            log.add(_CHANGES[what](order=order.id))
         return [log.orders[order.id] for order in found]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pipeline.run.files import disk
 
@@ -21,37 +21,8 @@ JOBS = "jobs"
 """The kind of the slots that every driver of this machine needs."""
 
 
-class Taken(Protocol):
-    """The slots that were taken for a driver."""
-
-    @property
-    def handles(self) -> Sequence[int]:
-        """Return the descriptors that the driver keeps open, too."""
-        ...
-
-    def keep(self) -> bool:
-        """Make sure that they are still taken; return whether the order is still ours."""
-        ...
-
-    def give_back(self) -> None:
-        """Let others have them."""
-        ...
-
-
-class Slots(Protocol):
-    """The slots of all workers that share them."""
-
-    def free(self, kind: str, most: int) -> int:
-        """Return how many of the first *most* slots of a kind are free."""
-        ...
-
-    def take(self, wanted: Mapping[str, int], order: str) -> Taken | None:
-        """Take a slot of each kind, of which there are so many, for an order; None if one is not free."""
-        ...
-
-
 class LocalTaken:
-    """Slots of this machine: the kernel holds them for whoever has their descriptors open."""
+    """Slots of this machine: the kernel holds them for whoever has their descriptors open, as a driver does, too."""
 
     def __init__(self, handles: Sequence[int]) -> None:
         self.handles = handles

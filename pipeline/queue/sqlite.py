@@ -19,8 +19,7 @@ from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Clock, stamp
 from pipeline.outcomes import Reason
-from pipeline.queue.lines import KINDS, OrderPlaced
-from pipeline.queue.rows import Found, Row, unreadable
+from pipeline.queue.lines import KINDS, Found, OrderPlaced, Row, unreadable
 from pipeline.run.files import disk
 from pipeline.terminal import echo
 
@@ -43,7 +42,10 @@ _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE
 
 
 class SqliteRows:
-    """The rows of one repository in a folder; a damaged database is set aside by who writes next."""
+    """The rows of one repository in a folder; a damaged database is set aside by who writes next.
+
+    It answers as `PostgresRows` does: no bell rings here, and nothing is worth a connection of its own.
+    """
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self.folder = folder

@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.outcomes import Outcome, Reason
+from pipeline.pids import ProcessId
 from pipeline.queue import lines
 from pipeline.queue.drivers import Driver, End, await_any
 from pipeline.queue.orders import MOST_DEATHS, Order, OrderLog
 from pipeline.queue.pick import Candidate, Room, Verdict, pick
-from pipeline.queue.rows import NotNowError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
     from types import FrameType
 
-    from pipeline.queue.slots import Slots
+    from pipeline.queue.fleet_slots import FleetSlots
+    from pipeline.queue.slots import LocalSlots
 
 LOOKS_S: Final = 10.0
 """Seconds between two looks at everything, where nothing happens."""
@@ -77,7 +78,7 @@ class Worker:
     def __init__(
         self,
         log: OrderLog,
-        slots: Slots,
+        slots: LocalSlots | FleetSlots,
         work: Work,
         folder: Path,
         environ: Mapping[str, str],
@@ -109,11 +110,11 @@ class Worker:
 
     def work(self, *, once: bool) -> bool:
         """Work until nothing is left that can begin (*once*), or until it is stopped; return whether it was."""
-        with self._hearing_signals(), self._log.listening():
+        with self._hearing_signals(), self._log.rows.listening():
             while True:
                 try:
                     self._turn()
-                except NotNowError as error:
+                except lines.NotNowError as error:
                     self._is_away(error, once=once)
                 handles = [one.handle for one in self._drivers if not self._away or one.ended() is None]
                 rests = self._away or self._news or time.monotonic() < self._begins_at
@@ -123,7 +124,7 @@ class Worker:
                     self._says_stop = False
                     count = f"{len(self._drivers)} run{'' if len(self._drivers) == 1 else 's'}"
                     self._say(f"stopping {count} as soon as their agents have answered; a second time ends these now")
-                rings = [] if self._log.bell is None else [self._log.bell]
+                rings = [] if self._log.rows.bell is None else [self._log.rows.bell]
                 await_any([*handles, self._bell, *rings], LOOKS_S if rings and not rests else _GLANCES_S)
                 with contextlib.suppress(BlockingIOError):
                     os.eventfd_read(self._bell)
@@ -144,7 +145,7 @@ class Worker:
             self._keep()
             self._begin()
 
-    def _is_away(self, error: NotNowError, *, once: bool) -> None:
+    def _is_away(self, error: lines.NotNowError, *, once: bool) -> None:
         """Let the drivers go on where the orders cannot be had for now.
 
         Raises:
@@ -209,7 +210,7 @@ class Worker:
                 return
             said = log.folder / "logs" / f"{name}-{len(order.drivers) + 1}.log"
             try:
-                driver = Driver.begun(
+                driver = Driver(
                     name,
                     self._work.argv(order),
                     cwd=self._folder,
@@ -223,7 +224,7 @@ class Worker:
             self._drivers.append(driver)
             if self._signals:  # it came just now, and did not reach this one
                 driver.stop()
-            one = driver.id
+            one = ProcessId.of(driver.pid)  # None where it has ended already
             log.add(
                 lines.OrderStarted(
                     order=name,

@@ -33,10 +33,9 @@ from waiting import wait_until
 
 from pipeline.config.tables import Fleet
 from pipeline.queue import lines
-from pipeline.queue.lines import RunWords
+from pipeline.queue.lines import NotNowError, RunWords
 from pipeline.queue.orders import MOST_DEATHS, OrderLog, Wanted
 from pipeline.queue.postgres import PostgresRows, make_schema
-from pipeline.queue.rows import NotNowError
 
 if TYPE_CHECKING:
     from postgres import Server

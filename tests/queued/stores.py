@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.matrix.engine.journal import Clock
-    from pipeline.queue.slots import Slots
 
 BOTH = ("sqlite", pytest.param("postgres", marks=needs_postgres))
 
@@ -28,7 +27,7 @@ def log_in(folder: Path, clock: Clock = utc_now) -> OrderLog:
     return OrderLog(folder, PostgresRows(dsn.read_text(), str(folder)) if dsn.exists() else None, clock=clock)
 
 
-def slots_in(folder: Path) -> Slots:
+def slots_in(folder: Path) -> LocalSlots | FleetSlots:
     """Return the slots that workers over the orders of a folder share."""
     here, dsn = LocalSlots(folder / "slots"), folder / "dsn"
     return FleetSlots(here, dsn.read_text(), str(folder)) if dsn.exists() else here

@@ -18,9 +18,9 @@ from queued.stores import fleet_table, new_database
 from queued.sums_project import make, share
 from waiting import wait_until
 
-from pipeline.config.fleet import fleet_of
 from pipeline.config.tables import Fleet
 from pipeline.errors import UserError
+from pipeline.queue.orders import fleet_of
 from pipeline.queue.postgres import workers_of
 
 if TYPE_CHECKING:

@@ -19,10 +19,9 @@ from queued.stores import log_in, new_database
 from waiting import wait_until
 
 from pipeline.errors import UserError
-from pipeline.queue.lines import OrderHeld
+from pipeline.queue.lines import NotNowError, OrderHeld
 from pipeline.queue.orders import OrderLog, Wanted
 from pipeline.queue.postgres import PostgresRows, make_schema, session_with, spent_in_fleet, workers_of
-from pipeline.queue.rows import NotNowError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -45,7 +44,7 @@ import sys
 from pathlib import Path
 from queued.stores import log_in, slots_in
 log = log_in(Path(sys.argv[1]))
-with log.listening():
+with log.rows.listening():
     log.read_on()
     taken = slots_in(Path(sys.argv[1])).take({}, sys.argv[2])
     print(taken is not None, flush=True)
@@ -90,15 +89,15 @@ def test_who_listens_is_woken_by_an_order_of_another_machine_and_by_nothing_else
     make_schema(alone)
     (place / "dsn").write_text(alone)
     here, there = log_in(place), log_in(place)
-    with here.listening():
+    with here.rows.listening():
         here.read_on()
-        assert here.bell is not None
-        assert select.select([here.bell], [], [], 0) == ([], [], [])
+        assert here.rows.bell is not None
+        assert select.select([here.rows.bell], [], [], 0) == ([], [], [])
         order(there, "GAL-1")
-        assert select.select([here.bell], [], [], 5)[0] == [here.bell]
+        assert select.select([here.rows.bell], [], [], 5)[0] == [here.rows.bell]
         assert [line.data.KIND for line in here.read_on()] == ["order_placed"]
-        assert select.select([here.bell], [], [], 0) == ([], [], [])
-    assert here.bell is None
+        assert select.select([here.rows.bell], [], [], 0) == ([], [], [])
+    assert here.rows.bell is None
 
 
 def test_each_repository_has_its_own_orders_keys_and_numbers(place: Path) -> None:
@@ -137,7 +136,7 @@ def test_a_writer_that_freezes_with_the_lock_is_ended_by_the_server_and_the_next
 
 def test_a_session_that_is_ended_in_the_middle_loses_nothing_and_the_next_call_works(place: Path) -> None:
     log = log_in(place)
-    with log.listening():
+    with log.rows.listening():
         first = order(log, "GAL-1")
         log.read_on()
         ask(
@@ -146,9 +145,9 @@ def test_a_session_that_is_ended_in_the_middle_loses_nothing_and_the_next_call_w
         )
         with pytest.raises(NotNowError, match="does not answer"):
             log.read_on()
-        assert log.bell is None
+        assert log.rows.bell is None
         log.read_on()
-        assert log.bell is not None
+        assert log.rows.bell is not None
     with pytest.raises(NotNowError, match="does not answer"):
         hold_without_a_session(log, first)
     with log.locked():
@@ -250,7 +249,7 @@ def test_a_server_that_was_killed_and_is_there_again_has_everything(tmp_path: Pa
 def test_orders_of_a_worker_that_is_frozen_are_free_after_half_a_minute(place: Path) -> None:
     log = log_in(place)
     name = order(log, "GAL-1")
-    with process(WORKS, str(place), name) as there, log.listening():
+    with process(WORKS, str(place), name) as there, log.rows.listening():
         assert {one.pid for one in workers_of(database())} >= {there.pid}
         log.read_on()
         assert log.orders[name].is_driven
