@@ -5,9 +5,8 @@ Nothing here knows of runs, agents or git. Operations return edits; `write_edits
 
 from __future__ import annotations
 
-from todo.edits import NO_EDITS, Edits, write_edits
 from todo.errors import ErrorKind, TrackerError
-from todo.file_sources import FolderSource, MappingSource, Source
+from todo.files import NO_EDITS, Edits, FolderSource, MappingSource, Source, write_edits
 from todo.issue import INDEX_NAME, Issue, NewIssue, Status, checked_id, file_name, is_issue_id
 from todo.lint import Problem, Rule, lint
 from todo.tracker import Obstacle, Tracker

@@ -75,32 +75,15 @@ class Page:
         return [] if section is None else self.entries(section)
 
     def listing(self, issue: Issue, status: Status, category: str | None = None, former: str | None = None) -> str:
-        """Return the text of README.md with the issue's box showing the status; a missing line is added.
+        """Return the text of README.md or of the parent's file with the issue's box showing the status.
 
-        Where the line ends with the *former* title, it gets the one of today.
-
-        Raises:
-            TrackerError: the line would end up inside a code fence that is not closed.
-        """
-        return self._with_entry(issue, status, self.entries(), category or DEFAULT_CATEGORY, former)
-
-    def listing_child(self, issue: Issue, status: Status, former: str | None = None) -> str:
-        """Return the text of a parent's file with the sub-issue's box showing the status; a missing line is added.
+        A missing line is added. Where the line ends with the *former* title, it gets the one of today.
 
         Raises:
             TrackerError: the line would end up inside a code fence that is not closed.
         """
-        return self._with_entry(issue, status, self.sub_issues(), SUB_ISSUES, former)
-
-    def commented(self, bullet: list[str]) -> str:
-        """Return the text of the page with a bullet added at the end of its Comments section.
-
-        Raises:
-            TrackerError: the comment would end up inside a code fence that is not closed.
-        """
-        return self._appended(COMMENTS, bullet)
-
-    def _with_entry(self, issue: Issue, status: Status, listed: list[Entry], title: str, former: str | None) -> str:
+        is_top = issue.parent is None
+        listed, title = (self.entries(), category or DEFAULT_CATEGORY) if is_top else (self.sub_issues(), SUB_ISSUES)
         own = [entry for entry in listed if entry.issue_id == issue.id]
         if own:
             return self._with_boxes(own, status, None if former is None else (one_line(former), one_line(issue.title)))
@@ -108,7 +91,7 @@ class Page:
         there = [] if section is None else self.entries(section)
         if there:
             return self._inserted(self._end_of_item(there[-1].at), [entry_line(issue, status)])
-        return self._appended(title, [entry_line(issue, status)])
+        return self.appended(title, [entry_line(issue, status)])
 
     def _with_boxes(self, own: list[Entry], status: Status, renamed: tuple[str, str] | None) -> str:
         changed = list(self.lines)
@@ -129,10 +112,13 @@ class Page:
             end += 1
         return last_filled(self.lines, index + 1, end)
 
-    def _appended(self, title: str, added: list[str]) -> str:
+    def appended(self, title: str, added: list[str]) -> str:
         """Return the page's text with lines added at the end of a section, which is created if it is missing.
 
         Comments stay last, so another new section goes before them.
+
+        Raises:
+            TrackerError: the lines would end up inside a code fence that is not closed.
         """
         section = self.found.section(title)
         if section is not None:

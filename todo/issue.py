@@ -13,7 +13,7 @@ from todo.errors import invalid, usage
 from todo.frontmatter import Document, Node, Scalar, decode, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 INDEX_NAME: Final = "README.md"
 _ID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,63}")
@@ -22,7 +22,7 @@ _PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")
 _WORDS: Final = re.compile(r"\w+")
 _KEYS: Final = ("id", "title", "status", "parent", "labels", "depends-on")
 _COMMENT: Final = re.compile(r"(?s)<!--.*?(?:-->|\Z)")  # linear: what is not closed is the rest
-_NEAR: Final = 0.8
+NEAR: Final = 0.8
 """The similarity from which a key counts as misspelt: two swapped letters, or one too many; `reporter` and `estimate`
 are keys of their own."""
 
@@ -167,7 +167,7 @@ def _meant(key: str) -> str:
         return plain
     from difflib import get_close_matches  # noqa: PLC0415  (only where a key is misspelt)
 
-    return next(iter(get_close_matches(plain, _KEYS, n=1, cutoff=_NEAR)), plain)
+    return next(iter(get_close_matches(plain, _KEYS, n=1, cutoff=NEAR)), plain)
 
 
 def _required(document: Document, key: str) -> str:
@@ -202,18 +202,13 @@ def _words(document: Document, key: str) -> tuple[str, ...]:
     if isinstance(node, Scalar) and node.is_null:
         return ()
     if not isinstance(node, list):
-        message = f"`{key}` must be a list, such as `{key}: [{_example(node)}]`."
+        example = node.text if isinstance(node, Scalar) else "..."
+        message = f"`{key}` must be a list, such as `{key}: [{example}]`."
         raise invalid(message, path=document.name, line=document.line_of(key))
-    words: list[str] = []
-    for item in node:
-        if not isinstance(item, Scalar) or item.is_null:
-            raise invalid(f"Each item of `{key}` must be a word.", path=document.name)
-        words.append(item.text)
-    return tuple(words)
-
-
-def _example(node: Scalar | Mapping[str, Node]) -> str:
-    return node.text if isinstance(node, Scalar) else "..."
+    words = tuple(item.text for item in node if isinstance(item, Scalar) and not item.is_null)
+    if len(words) < len(node):
+        raise invalid(f"Each item of `{key}` must be a word.", path=document.name)
+    return words
 
 
 def _checked_reference(document: Document, key: str, word: str) -> str:
@@ -225,21 +220,6 @@ def _checked_reference(document: Document, key: str, word: str) -> str:
 
 _NUMBER: Final = re.compile(r"[0-9]{1,64}")
 _NUMBERED: Final = re.compile(rf"([A-Za-z][A-Za-z0-9_-]*-)({_NUMBER.pattern})")
-_NEAREST: Final = 3
-
-
-def named(ids: Sequence[str], text: str) -> str:
-    """Return the id that equals *text* but for case if there is exactly one, else *text* itself."""
-    same = [issue_id for issue_id in ids if issue_id.casefold() == text.casefold()]
-    return same[0] if len(same) == 1 else text
-
-
-def nearest(ids: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the ids that are spelt like *text*, the most similar first."""
-    from difflib import get_close_matches  # noqa: PLC0415  (only for who has mistyped an id)
-
-    by_word = {issue_id.casefold(): issue_id for issue_id in ids}
-    return tuple(by_word[word] for word in get_close_matches(text.casefold(), by_word, n=_NEAREST, cutoff=_NEAR))
 
 
 def next_sub_id(parent: str, ids: Sequence[str]) -> str:
@@ -277,23 +257,19 @@ def find_cycle(start: str, following: Callable[[str], Iterable[str]]) -> tuple[s
 
     Depth first without recursion; a chain of thousands of issues is only a chain.
     """
-    path: list[str] = [start]
-    branches = [iter(following(start))]
+    path = {start: iter(following(start))}
     finished: set[str] = set()
-    on_path = {start}
-    while branches:
-        node = next(branches[-1], None)
+    while path:
+        last = next(reversed(path))
+        node = next(path[last], None)
         if node is None:
-            branches.pop()
-            left = path.pop()
-            on_path.discard(left)
-            finished.add(left)
-        elif node in on_path:
-            return (*path[path.index(node) :], node)
+            del path[last]
+            finished.add(last)
+        elif node in path:
+            nodes = list(path)
+            return (*nodes[nodes.index(node) :], node)
         elif node not in finished:
-            path.append(node)
-            on_path.add(node)
-            branches.append(iter(following(node)))
+            path[node] = iter(following(node))
     return None
 
 

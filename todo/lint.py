@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from todo.errors import TrackerError
 from todo.frontmatter import decode
-from todo.index import Entry, Page
+from todo.index import Page
 from todo.issue import (
     INDEX_NAME,
     Issue,
@@ -56,27 +56,14 @@ class Problem:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """A line that lists an issue, with its place; `parent` is None for README.md."""
-
-    entry: Entry
-    path: str
-    line: int
-    parent: str | None
-
-
-def _misspelt(content: bytes, name: str) -> list[Problem]:
-    return [
-        Problem(name, document.line_of(key), Rule.MISSPELT_KEY, f"The key {key!r} has no effect; the key is {meant!r}.")
-        for document in (read_issue(content, name)[1],)
-        for key, meant in misspelt_keys(document)
-    ]
-
-
-def _unwritten(issue: Issue, name: str) -> list[Problem]:
-    message = "It has only the comments of the template; no run takes it before it says what is wanted."
-    return [Problem(name, None, Rule.UNWRITTEN, message)] if is_unwritten(issue) and issue.status is Status.TODO else []
+def _wrong_in(content: bytes, name: str) -> Iterator[Problem]:
+    issue, document = read_issue(content, name)
+    if is_unwritten(issue) and issue.status is Status.TODO:
+        message = "It has only the comments of the template; no run takes it before it says what is wanted."
+        yield Problem(name, None, Rule.UNWRITTEN, message)
+    for key, meant in misspelt_keys(document):
+        message = f"The key {key!r} has no effect; the key is {meant!r}."
+        yield Problem(name, document.line_of(key), Rule.MISSPELT_KEY, message)
 
 
 def lint(tracker: Tracker) -> list[Problem]:
@@ -87,7 +74,7 @@ def lint(tracker: Tracker) -> list[Problem]:
     """
     problems: list[Problem] = []
     issues: dict[str, Issue] = {}
-    pages: dict[str | None, Page] = {}
+    pages: list[Page] = []
     for issue_id in tracker.ids:
         name = file_name(issue_id)
         if not is_issue_id(issue_id):
@@ -95,22 +82,21 @@ def lint(tracker: Tracker) -> list[Problem]:
             problems.append(Problem(name, None, Rule.FILE_NAME, message))
             continue
         try:
-            issues[issue_id] = tracker.read(issue_id)
-            problems += _unwritten(issues[issue_id], name)
-            problems += _misspelt(tracker.raw(name) or b"", name)
-            pages[issue_id] = Page.of(name, decode(tracker.raw(name) or b"", name))
+            issues[issue_id], content = tracker.read(issue_id), tracker.raw(name) or b""
+            problems += _wrong_in(content, name)
+            pages.append(Page.of(name, decode(content, name)))
         except TrackerError as error:
             problems.append(Problem(error.path or name, error.line, Rule.BROKEN_FILE, error.message))
     try:
         readme = tracker.raw(INDEX_NAME)
         if readme is not None:
-            pages[None] = Page.of(INDEX_NAME, decode(readme, INDEX_NAME))
+            pages.append(Page.of(INDEX_NAME, decode(readme, INDEX_NAME)))
     except TrackerError as error:
         problems.append(Problem(INDEX_NAME, error.line, Rule.BROKEN_FILE, error.message))
     problems += _same_ids(tracker.ids)
     problems += _links(issues, frozenset(tracker.ids))
     problems += _cycles(issues)
-    problems += _listings(issues, list(_listed(pages)), frozenset(tracker.ids))
+    problems += _listings(issues, pages, frozenset(tracker.ids))
     return sorted(set(problems), key=lambda problem: (problem.path, problem.line or 0, problem.rule, problem.message))
 
 
@@ -153,31 +139,24 @@ def _cycles(issues: dict[str, Issue]) -> Iterator[Problem]:
                 yield Problem(file_name(cycle[0]), None, Rule.CYCLE, message)
 
 
-def _listed(pages: dict[str | None, Page]) -> Iterator[_Listed]:
-    for parent, page in pages.items():
-        for entry in page.entries() if parent is None else page.sub_issues():
-            yield _Listed(entry, page.name, page.line_number(entry.at), parent)
-
-
-def _listings(issues: dict[str, Issue], listed: list[_Listed], known: frozenset[str]) -> Iterator[Problem]:
+def _listings(issues: dict[str, Issue], pages: list[Page], known: frozenset[str]) -> Iterator[Problem]:
     at_home: set[str] = set()
-    for line in listed:
-        issue = issues.get(line.entry.issue_id)
+    lists = ((page, page.entries() if page.name == INDEX_NAME else page.sub_issues()) for page in pages)
+    for page, entry in ((page, entry) for page, entries in lists for entry in entries):
+        place, issue = (page.name, page.line_number(entry.at)), issues.get(entry.issue_id)
         if issue is None:
-            if line.entry.issue_id not in known:
-                message = f"Lists {line.entry.issue_id}, which does not exist."
-                yield Problem(line.path, line.line, Rule.LISTED_UNKNOWN, message)
-        elif issue.parent != line.parent:
-            message = f"{issue.id} belongs in {_home(issue)} only."
-            yield Problem(line.path, line.line, Rule.LISTED_ELSEWHERE, message)
+            if entry.issue_id not in known:
+                yield Problem(*place, Rule.LISTED_UNKNOWN, f"Lists {entry.issue_id}, which does not exist.")
+        elif _home(issue) != page.name:
+            yield Problem(*place, Rule.LISTED_ELSEWHERE, f"{issue.id} belongs in {_home(issue)} only.")
         elif issue.id in at_home:
-            yield Problem(line.path, line.line, Rule.LISTED_TWICE, f"{issue.id} is listed twice.")
+            yield Problem(*place, Rule.LISTED_TWICE, f"{issue.id} is listed twice.")
         else:
             at_home.add(issue.id)
-            if line.entry.box is not None and line.entry.status is not issue.status:
-                shown = line.entry.status or "something unknown"
+            if entry.box is not None and entry.status is not issue.status:
+                shown = entry.status or "something unknown"
                 message = f"The box says {shown}, {issue.id} is {issue.status}. Setting its status again mends the box."
-                yield Problem(line.path, line.line, Rule.LISTED_STATUS, message)
+                yield Problem(*place, Rule.LISTED_STATUS, message)
     for issue in issues.values():
         if issue.id not in at_home and (issue.parent is None or issue.parent in known):
             message = f"Not listed in {_home(issue)}."

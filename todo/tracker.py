@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from todo.edits import Edits
 from todo.errors import ErrorKind, TrackerError, invalid, usage
-from todo.file_sources import MAX_FILE_BYTES, Overlay, Snapshot, Source
+from todo.files import MAX_FILE_BYTES, NO_EDITS, Edits, Snapshot, Source
 from todo.frontmatter import Document, decode, with_scalar
-from todo.index import Page
+from todo.index import COMMENTS, Page
 from todo.issue import (
     INDEX_NAME,
+    NEAR,
     Issue,
     NewIssue,
     Status,
@@ -27,8 +27,6 @@ from todo.issue import (
     id_of_file,
     is_issue_id,
     is_unwritten,
-    named,
-    nearest,
     next_id,
     next_sub_id,
     normalised_title,
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from datetime import date
 
 _NEW_INDEX: Final = "# Issues\n"
+_NEAREST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +57,12 @@ class Tracker:
     Args:
         source: The files.
         folder: What their folder is called, for whoever speaks of one of them.
+        edits: What is to be changed of the files.
     """
 
-    def __init__(self, source: Source, folder: str = "") -> None:
+    def __init__(self, source: Source, folder: str = "", edits: Edits = NO_EDITS) -> None:
         self.folder = folder
-        self._source = Snapshot(source)
+        self._source = Snapshot(source, edits)
         self._parsed: dict[str, tuple[Issue, Document]] = {}
 
     @cached_property
@@ -72,11 +72,16 @@ class Tracker:
 
     def named(self, text: str) -> str:
         """Return the id that equals *text* but for case if there is exactly one, else *text* itself."""
-        return named(self.ids, text)
+        same = [issue_id for issue_id in self.ids if issue_id.casefold() == text.casefold()]
+        return same[0] if len(same) == 1 else text
 
     def nearest(self, text: str) -> tuple[str, ...]:
         """Return the ids that are spelt like *text*, the most similar first."""
-        return nearest(self.ids, text)
+        from difflib import get_close_matches  # noqa: PLC0415  (only for who has mistyped an id)
+
+        by_word = {issue_id.casefold(): issue_id for issue_id in self.ids}
+        near = get_close_matches(text.casefold(), by_word, n=_NEAREST, cutoff=NEAR)
+        return tuple(by_word[word] for word in near)
 
     def raw(self, name: str) -> bytes | None:
         """Return the content of a file of the tracker, None if it does not exist."""
@@ -186,8 +191,7 @@ class Tracker:
         texts: dict[str, str] = {}
         if issue.status is not status:
             texts[document.name] = with_scalar(document, "status", status.value)
-        listing = self._listing(issue, status, former=former)
-        return self._edits(texts | listing)
+        return self._edits(texts | self._listing(issue, status, former=former))
 
     def comment(self, issue_id: str, day: date, text: str) -> Edits:
         """Return the edits that add a dated comment at the end of the issue's Comments.
@@ -198,7 +202,7 @@ class Tracker:
         issue, document = self._open(issue_id)
         self._check_links(issue)
         page = Page.of(document.name, document.text, document.body)
-        return self._edits({document.name: page.commented(bullet(day, text))})
+        return self._edits({document.name: page.appended(COMMENTS, bullet(day, text))})
 
     def create(self, new: NewIssue, edited: str | None = None) -> tuple[str, Edits]:
         """Return the id of a new issue, and the edits that add its file and list it.
@@ -242,7 +246,7 @@ class Tracker:
 
     def with_edits(self, edits: Edits) -> Tracker:
         """Return the tracker with the edits applied; merge further edits by `edits.then(later)`."""
-        return Tracker(Overlay(self._source, edits), self.folder)
+        return Tracker(self._source, self.folder, edits)
 
     def _open(self, issue_id: str) -> tuple[Issue, Document]:
         if issue_id not in self._parsed:
@@ -277,13 +281,10 @@ class Tracker:
                 line = self._open(ancestors[-1])[1].line_of("parent")
                 raise invalid(message, path=file_name(ancestors[-1]), line=line)
             ancestors.append(parent)
-        found = find_cycle(issue.id, self._known_dependencies)
+        found = find_cycle(issue.id, lambda one: filter(self._exists, self.read(one).depends_on))
         if found is not None:
             message = f"The dependencies run in a circle: {arrows(found)}. Correct depends-on in one of them."
             raise invalid(message, path=file_name(found[0]))
-
-    def _known_dependencies(self, issue_id: str) -> list[str]:
-        return [other for other in self.read(issue_id).depends_on if self._exists(other)]
 
     def _listing(
         self,
@@ -298,7 +299,7 @@ class Tracker:
         if issue.parent is not None:
             document = self._open(issue.parent)[1]
             page = Page.of(document.name, document.text, document.body)
-            return {document.name: page.listing_child(issue, status, former)}
+            return {document.name: page.listing(issue, status, former=former)}
         content = self._source.read(INDEX_NAME)
         if content is None and not create:
             return {}
