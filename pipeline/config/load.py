@@ -25,7 +25,7 @@ from pipeline.testing.languages.table import LANGUAGES
 from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.config.keys import KeyPath
     from pipeline.config.model import Config
@@ -192,49 +192,41 @@ def _refuse_contradictions(loaded: Loaded) -> None:
         _refuse_variables(loaded, name)
     for name, sink in config.notify.items():
         if sink.fault:
-            raise _faulty(loaded, name, sink.fault)
+            key = f"notify.{name}"
+            raise _refusal(_origin_below(loaded, key), key, f"[{key}] {sink.fault}.")
     for name, trigger in config.triggers.items():
         if (fault := fault_of(trigger)) is not None:
-            keys_of = (key for key in loaded.origins if key.startswith(f"triggers.{name}."))
-            origin = _origin(loaded, next(keys_of, ""))
-            raise UserError(
-                f"{origin}: triggers.{name}.{fault[0]} {fault[1]}",
-                Reason.CONFIG,
-                path=origin.source,
-                pointer=pointer(("triggers", name, fault[0])),
-            )
+            key = f"triggers.{name}.{fault[0]}"
+            raise _refusal(_origin_below(loaded, f"triggers.{name}"), key, f"{key} {fault[1]}")
 
 
-def _faulty(loaded: Loaded, name: str, fault: str) -> UserError:
-    origin = next((origin for key, origin in loaded.origins.items() if key.startswith(f"notify.{name}.")), _DEFAULT)
+def _origin_below(loaded: Loaded, table: str) -> Origin:
+    """Return where the first key of a table comes from."""
+    return next((origin for key, origin in loaded.origins.items() if key.startswith(f"{table}.")), _DEFAULT)
+
+
+def _refusal(
+    origin: Origin, key: str, what: str, *, details: dict[str, object] | None = None, actions: tuple[str, ...] = ()
+) -> UserError:
+    """Return the error of a key that cannot be as *origin* has it."""
+    place = pointer(keys.from_dotted(key))
     return UserError(
-        f"{origin}: [notify.{name}] {fault}.", Reason.CONFIG, path=origin.source, pointer=pointer(("notify", name))
+        f"{origin}: {what}", Reason.CONFIG, path=origin.source, pointer=place, details=details, actions=actions
     )
 
 
 def _refuse_variables(loaded: Loaded, name: str) -> None:
     """Refuse variables of tests that would be lost or do harm: only the environment behind a command is taken over."""
     table = loaded.config.toolchains.settings_of(name)
-    for variable in table.env:
-        if why := _fault_of(variable):
-            raise _unfit(loaded, f"toolchains.{name}.env.{variable}", f"{variable!r} {why}.", name)
+    found = {f"toolchains.{name}.env.{one}": f"{one!r} {why}." for one in table.env if (why := _fault_of(one))}
     if dropped := set_by(table.command or ("",)):
-        what = (
+        found[f"toolchains.{name}.command"] = (
             f"the variables of this command ({', '.join(dropped)}) would not reach the tests. Leave them out of it, "
             f"and set each in [toolchains.{name}] env, a table of names and values."
         )
-        raise _unfit(loaded, f"toolchains.{name}.command", what, name)
-
-
-def _unfit(loaded: Loaded, key: str, what: str, toolchain: str) -> UserError:
-    origin = _origin(loaded, key)
-    return UserError(
-        f"{origin}: {key}: {what}",
-        Reason.CONFIG,
-        path=origin.source,
-        pointer=pointer(keys.from_dotted(key)),
-        actions=(f"redfirst config set toolchains.{toolchain}.env.NAME VALUE",),
-    )
+    for key, what in found.items():
+        action = f"redfirst config set toolchains.{name}.env.NAME VALUE"
+        raise _refusal(_origin(loaded, key), key, f"{key}: {what}", actions=(action,))
 
 
 def _well_placed(layer: layers.FlatLayer) -> layers.FlatLayer:
@@ -256,14 +248,11 @@ def _refuse_unknown_spares(loaded: Loaded, role: Role) -> None:
     for name in loaded.config.agent(role).fallback:
         if name not in known:
             key = _key_of(loaded, role, "fallback")
-            origin = _origin(loaded, key)
-            there = ", ".join(known) or "none"
-            raise UserError(
-                f"{origin}: {key}: there is no [spares.{name}]. Spares: {there}. Add a table [spares.{name}] with at "
-                "least its backend.",
-                Reason.CONFIG,
-                path=origin.source,
-                pointer=pointer(keys.from_dotted(key)),
+            raise _refusal(
+                _origin(loaded, key),
+                key,
+                f"{key}: there is no [spares.{name}]. Spares: {', '.join(known) or 'none'}. Add a table "
+                f"[spares.{name}] with at least its backend.",
                 details={"role": role.value, "spare": name, "accepted": known},
             )
 
@@ -275,14 +264,12 @@ def _key_of(loaded: Loaded, role: Role, name: str) -> str:
 
 def _not_its_part(loaded: Loaded, role: Role, backend: Backend) -> UserError:
     key = _key_of(loaded, role, "backend")
-    origin = _origin(loaded, key)
     accepted = [name.value for name, roles in PLAYS.items() if role in roles]
-    return UserError(
-        f'{origin}: {key}: the backend "{backend}" plays {", ".join(sorted(PLAYS[backend]))} only. '
+    return _refusal(
+        _origin(loaded, key),
+        key,
+        f'{key}: the backend "{backend}" plays {", ".join(sorted(PLAYS[backend]))} only. '
         f"Available for {role}: {', '.join(accepted)}.",
-        Reason.CONFIG,
-        path=origin.source,
-        pointer=pointer(keys.from_dotted(key)),
         details={"role": role.value, "backend": backend.value, "accepted": accepted},
     )
 
@@ -307,6 +294,8 @@ _SETTERS: Final = frozenset({"env", "cross-env"})
 """Programs that take variables before the program that they start."""
 _LOADERS: Final = frozenset({"doppler", "dotenv", "dotenvx", "env-cmd", "envdir"})
 """Programs that set what a file or a service holds."""
+_ENV_FILE: Final = "--env-file"
+"""The option of uv that names such a file."""
 _COMMAND_LINE: Final = frozenset({"-c", "-lc", "--command", "--run"})
 """Options of shells behind which a whole command line comes."""
 
@@ -323,20 +312,17 @@ def set_by(command: Sequence[str]) -> tuple[str, ...]:
 
     A variable counts where a program may be named: `-k a=b` of a runner is none.
     """
-    return tuple(dict.fromkeys(_set_by(command)))
-
-
-def _set_by(command: Sequence[str]) -> Iterator[str]:
-    if PurePosixPath(command[0]).name in _LOADERS:
-        yield command[0]
-    if PurePosixPath(command[0]).name == "uv":
-        yield from (word.partition("=")[0] for word in command if word.partition("=")[0] == "--env-file")
+    program = PurePosixPath(command[0]).name
+    found = [command[0]] if program in _LOADERS else []
+    if program == "uv" and any(word.partition("=")[0] == _ENV_FILE for word in command):
+        found.append(_ENV_FILE)
     may_set = True
     for word in command:
         for part in word.split() if may_set else (word,):
-            found = _ASSIGNMENT.match(part)
-            if found is not None and may_set:
-                yield found[1]
+            assigned = _ASSIGNMENT.match(part)
+            if assigned is not None and may_set:
+                found.append(assigned[1])
             elif not part.startswith("-"):
                 may_set = PurePosixPath(part).name in _SETTERS
         may_set = may_set or word in _COMMAND_LINE
+    return tuple(dict.fromkeys(found))

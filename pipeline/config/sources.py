@@ -188,12 +188,10 @@ def _speaks(file: RepositoryFile) -> bool:
     if file.name == OWN_FILE:
         return True
     try:
-        table = toml_table(file.content.decode())
+        return _own_table(file.content) is not None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError):
         # A broken pyproject.toml is its owner's to mend; it is ours only when it may hold our table.
         return b"tool.redfirst" in file.content
-    tools = table.get("tool")
-    return isinstance(tools, dict) and "redfirst" in cast("dict[str, object]", tools)
 
 
 def same_words(file: RepositoryFile, worktree: Path) -> bool:

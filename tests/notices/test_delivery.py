@@ -20,7 +20,7 @@ from runs.real import BEGAN, alone, begin, event, git, make_repository
 from pipeline.app.event_stream import AllEvents, Wanted
 from pipeline.app.notices.delivery import Notices, fault_of, folder_of, read_cursor, write_cursor
 from pipeline.app.notices.sinks import UnsentError, send
-from pipeline.config.notices import Form, Sink
+from pipeline.config.model import Form, Sink
 from pipeline.matrix.engine.journal import stamp
 from pipeline.vocabulary import Signal
 

@@ -36,7 +36,7 @@ from pipeline.run.store import repository_name
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.config.notices import Sink
+    from pipeline.config.model import Sink
 
 GAPS_S: Final = (60, 240, 900, 2400)
 """Seconds between the tries of an event: an hour in all."""

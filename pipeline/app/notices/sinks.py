@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from pipeline.app.webhooks import signature
 from pipeline.characters import visible
-from pipeline.config.notices import Form, Sink
+from pipeline.config.model import Form, Sink
 from pipeline.sandbox.redaction import redacted_text, secrets_of
 from pipeline.search_path import without_the_repository
 
