@@ -27,12 +27,12 @@ from pipeline.outcomes import COMPLETED, Reason
 from pipeline.repo import Repository
 from pipeline.run import tracker
 from pipeline.run.files import write_atomic
-from pipeline.run.hub import CHECKPOINT_REFS, RUN_FOLDER
+from pipeline.run.hub import CHECKPOINT_REFS
 from pipeline.run.info import RunInfo
 from pipeline.run.journal_kinds import TrackerWritten
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
-from pipeline.run.run_ref import keep
+from pipeline.run.run_ref import RUN_FOLDER, keep
 from pipeline.run.store import (
     GONE_ON,
     WORKFLOW,

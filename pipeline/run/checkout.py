@@ -53,9 +53,7 @@ class PrivateCheckout:
     def fill(self, tree: str, folder: Path) -> None:
         """Make *folder* (empty) hold *tree*, with the submodules that the user's worktree has initialised."""
         # an index of its own: a killed driver's git may still be at work on another folder
-        index = folder.with_name(f".{folder.name}.index")
-        _fill(self.repository, tree, folder, index)
-        index.unlink(missing_ok=True)
+        _fill(self.repository, tree, folder, folder.with_name(f".{folder.name}.index"))
 
     def move(self, folder: Path, old: str, new: str) -> tuple[str, ...] | None:
         """Make *folder*, which holds exactly *old*, hold *new*; return the paths in which they differ.
@@ -65,7 +63,9 @@ class PrivateCheckout:
         """
         changes = self.repository.diff(old, new)
         folders = {str(parent) for change in changes for parent in PurePosixPath(change.path).parents}
-        if any(_is_attributes(change) or _is_submodule(folder, change, folders) for change in changes):
+        if any(
+            PurePosixPath(one.path).name == ".gitattributes" or _is_submodule(folder, one, folders) for one in changes
+        ):
             return None
         for path in (folder / change.path for change in changes if change.entry is None):
             path.unlink()
@@ -75,14 +75,14 @@ class PrivateCheckout:
 
     def views(self) -> Path:
         """Return the folder below which views are made."""
-        folder = self.root / "views"
-        with disk(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        return self._made(self.root / "views")
 
     def pool(self, name: str) -> Path:
         """Return the folder below which copies of trees are kept for further use, those of one kind."""
-        folder = self.root / "pool" / name
+        return self._made(self.root / "pool" / name)
+
+    @staticmethod
+    def _made(folder: Path) -> Path:
         with disk(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -106,9 +106,7 @@ def _fill(repository: Repository, tree: str, folder: Path, index: Path) -> None:
     index.unlink(missing_ok=True)
     index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
     repository.materialise(tree, folder, index)
-    for entry in repository.entries(tree):
-        if entry.mode == GITLINK:
-            _fill_submodule(repository, entry, folder / entry.path, index)
+    fill_submodules(repository, tree, folder, index)
 
 
 def fill_submodules(here: Repository, tree: str, folder: Path, index: Path) -> None:
@@ -131,10 +129,6 @@ def fill_submodules(here: Repository, tree: str, folder: Path, index: Path) -> N
 def has_submodules(repository: Repository, commit: str) -> bool:
     """Return whether a commit has submodules."""
     return any(entry.mode == GITLINK for entry in repository.entries(commit))
-
-
-def _is_attributes(change: TreeChange) -> bool:
-    return PurePosixPath(change.path).name == ".gitattributes"
 
 
 def _is_submodule(folder: Path, change: TreeChange, folders: set[str]) -> bool:

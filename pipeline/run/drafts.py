@@ -52,7 +52,8 @@ def open_drafts(state: RunState) -> tuple[str, ...]:
 
 def edited(run: Run, names: Iterable[str]) -> tuple[str, ...]:
     """Return those of *names* that are not on disk as our code wrote or took them."""
-    return tuple(name for name in names if name in run.artifacts and _is_edited(run, name))
+    there = {name: _read(run, name) for name in names if name in run.artifacts}
+    return tuple(name for name, content in there.items() if content is None or _differs(run, name, content))
 
 
 def differing(run: Run, texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -172,11 +173,6 @@ def put_back(run: Run) -> dict[str, str | None]:
             found[name] = None if theirs is None else _keep(run, name, EDITED, theirs)
             write_draft(run, name, content)
     return found
-
-
-def _is_edited(run: Run, name: str) -> bool:
-    there = _read(run, name)
-    return there is None or _differs(run, name, there)
 
 
 def _differs(run: Run, name: str, content: bytes) -> bool:

@@ -11,7 +11,7 @@ import errno
 import json
 import os
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,11 @@ def write_atomic(
     """
     data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
     temporary = f".{path.name}.{os.getpid()}.tmp"
-    with disk(path), _opened_folder(path.parent, below) as folder, _opened_staging(staging, folder) as place:
+    with (
+        disk(path),
+        _opened_folder(path.parent, below) as folder,
+        nullcontext(folder) if staging is None else _opened_folder(staging, None) as place,
+    ):
         try:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=place)
@@ -133,15 +137,6 @@ def _opened_folder(folder: Path, below: Path | None) -> Generator[int]:
         yield handle
     finally:
         os.close(handle)
-
-
-@contextmanager
-def _opened_staging(staging: Path | None, folder: int) -> Generator[int]:
-    if staging is None:
-        yield folder
-        return
-    with _opened_folder(staging, None) as handle:
-        yield handle
 
 
 def to_json(value: object, *, pretty: bool = True) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import socket
-import stat
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -26,12 +25,10 @@ from pipeline.matrix.engine.journal import JOURNAL, readable
 from pipeline.outcomes import Outcome, Reason
 from pipeline.pids import ProcessId
 from pipeline.progress import duration
-from pipeline.repo import NO_OBJECT, Entry, RefMove, Repository, Signature, TreeChange, UnreachableError
+from pipeline.repo import NO_OBJECT, RefMove, Repository, Signature, UnreachableError
 from pipeline.run.journal_kinds import PublishIntended
-from pipeline.run.records import ARTIFACT_LIMIT, walk
-from pipeline.run.run_ref import HERE_ALONE, trees_of
+from pipeline.run.run_ref import RUN_FOLDER, whole_tree
 from pipeline.run.store import GONE_ON, Claim, claim_ref, is_claim_of, key_of_run, note_gone_on, order_of, read_claim
-from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -49,11 +46,8 @@ ORDER_REFS: Final = "refs/redfirst/orders/"
 """The refs of a hub that have the last claim of a run that has let go of its issue, by the order that it came of."""
 KEPT_REFS: Final = "refs/redfirst/checkpoints/"
 """The refs here that have the last checkpoint which a driver of this machine pushed."""
-RUN_FOLDER: Final = "run"
-"""The name of the run's folder in the tree of a checkpoint."""
 _LARGEST: Final = 1024 * 1024
 """The size in bytes from which a file of the run folder that no driver needs stays on its machine."""
-_NEEDED: Final = frozenset({JOURNAL, "run.json", "result.json"})
 _STATES: Final = {None: "driving", Outcome.CANCELLED: "stopped"}
 _PAUSE_S: Final = 30.0
 _TRIES: Final = 5
@@ -99,7 +93,7 @@ class Hub:
             UserError: another machine has taken the run over, or the hub is out of reach for too long.
         """
         async with self._lock:
-            tree = self._tree(run)
+            tree = whole_tree(self.repository, run, _LARGEST)
             refused: dict[str, str] = {}
             for _ in range(_TRIES):
                 seen = await self._look(run)
@@ -205,19 +199,14 @@ class Hub:
             return found
 
         seen = await self._patiently(look)
-        if checkpoint_ref(run) in seen and not self._goes_on_from(run, seen[checkpoint_ref(run)]):
-            there = readable(self._journal_of(seen[checkpoint_ref(run)]))
-            note_gone_on(run.folder, there[-1].host if there else "")
-            raise superseded_error(run)
+        if (checkpoint := seen.get(checkpoint_ref(run))) is not None:
+            kept = self.repository.blob(f"{checkpoint}:{RUN_FOLDER}/{JOURNAL}") or b""
+            if not "".join(map(str, run.journal.lines)).encode().startswith(kept):  # it has lines that are not ours
+                there = readable(kept)
+                note_gone_on(run.folder, there[-1].host if there else "")
+                raise superseded_error(run)
         self._seen = seen
         return seen
-
-    def _goes_on_from(self, run: AnyRun, checkpoint: str) -> bool:
-        """Return whether the journal of a checkpoint is the beginning of the journal here."""
-        return "".join(map(str, run.journal.lines)).encode().startswith(self._journal_of(checkpoint))
-
-    def _journal_of(self, checkpoint: str) -> bytes:
-        return self.repository.blob(f"{checkpoint}:{RUN_FOLDER}/{JOURNAL}") or b""
 
     def _take_in(self, run: AnyRun, moves: Sequence[RefMove]) -> None:
         seen = dict(self._seen or {})
@@ -232,12 +221,6 @@ class Hub:
             run.written.ref(mine, "")
         elif self.repository.set_ref(mine, seen[checkpoint_ref(run)]):  # the next one stands on it: git must keep it
             run.written.ref(mine, seen[checkpoint_ref(run)])
-
-    def _tree(self, run: AnyRun) -> str:
-        """Return the tree of a checkpoint: the run's trees, and its folder but for what only this machine needs."""
-        oids = self.repository.write_files(_files(run))
-        changes = [TreeChange(path, Entry(path, "100644", oid)) for path, oid in oids.items()]
-        return self.repository.build_tree(self.repository.make_tree(trees_of(run)), changes)
 
     async def _patiently(self, ask: Callable[[], T]) -> T:
         """Return what the hub answers, however often it has to be asked.
@@ -286,19 +269,3 @@ def superseded_error(run: AnyRun) -> UserError:
 
 def _branch_ref(run: AnyRun) -> str:
     return f"refs/heads/{run.info.branch}"
-
-
-def _files(run: AnyRun) -> Iterator[tuple[str, bytes]]:
-    """Yield what another machine needs of the run folder; a large log stays, and a line in its place says so."""
-    for parent, path, status in walk(run.folder):
-        name = path.rpartition("/")[2]
-        if not stat.S_ISREG(status.st_mode) or path in HERE_ALONE:
-            continue
-        if status.st_size > _LARGEST and name not in _NEEDED:
-            content = f"{status.st_size} bytes, kept on {socket.gethostname()}\n".encode()
-        else:
-            try:
-                content = read_regular(name, ARTIFACT_LIMIT, parent)
-            except FileNotFoundError:  # an agent of another lane is at work
-                continue
-        yield f"{RUN_FOLDER}/{path}", content

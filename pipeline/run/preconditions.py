@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from pipeline.characters import visible
 from pipeline.data_types import is_branch_name
 from pipeline.errors import UserError, check_all
+from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
 from pipeline.run.preflight import listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.run.run import Run
@@ -304,6 +304,6 @@ def shown_by_live_runs(repository: Repository) -> tuple[str, ...]:
         paths = shown_paths(run, repository.worktree)
         for file, (_, after) in shown_files(run).items():
             path = repository.worktree / paths[file]
-            if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == after:
+            if path.is_file() and sha256_hex(path.read_bytes()) == after:
                 found.append(paths[file])
     return tuple(found)

@@ -91,14 +91,14 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         return run
 
     @classmethod
-    def load(cls, folder: Path, *, driving: bool, clock: Clock = utc_now) -> Self:
+    def load(cls, folder: Path, *, driving: bool) -> Self:
         """Return the run in *folder*; `driving` (under the lease) also repairs what a crash left half said.
 
         Raises:
             UserError: the run is damaged, or was written by a version that decides otherwise.
         """
         store, info = RunFolder(folder), _info(folder, cls.machine_of)
-        run = cls(store, info, Journal.open(store, clock=clock) if driving else Journal.read(store))
+        run = cls(store, info, Journal.open(store) if driving else Journal.read(store))
         if driving:
             run.recover()
         return run

@@ -5,10 +5,12 @@ It keeps the objects alive, stays out of `git log --all`, can be pushed as one t
 
 from __future__ import annotations
 
+import socket
 import stat
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
+from pipeline.matrix.engine.journal import JOURNAL
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, Entry, Repository, TreeChange
 from pipeline.run.activity_file import NOW
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 HERE_ALONE: Final = frozenset({"lock", NOW, GONE_ON})
 """The files of a run folder that only this machine needs; they are kept nowhere else."""
+RUN_FOLDER: Final = "run"
+"""The name of the run's folder in the tree."""
+_NEEDED: Final = frozenset({JOURNAL, "run.json", "result.json"})
 _TRIES: Final = 3
 
 
@@ -67,11 +72,7 @@ def keep(repository: Repository, run: Run | RecipeRun, *, whole: bool = False) -
         run: The run.
         whole: Include the run folder; done once, at the end.
     """
-    tree = repository.make_tree(trees_of(run))
-    if whole:
-        oids = repository.write_files(_files(run))
-        changes = [TreeChange(path, Entry(path, "100644", oid)) for path, oid in oids.items()]
-        tree = repository.build_tree(tree, changes)
+    tree = whole_tree(repository, run) if whole else repository.make_tree(trees_of(run))
     _point(repository, run, run_ref(repository, run.info.run_id), tree)
 
 
@@ -114,8 +115,27 @@ def _point(repository: Repository, run: AnyRun, ref: str, oid: str) -> None:
     )
 
 
-def _files(run: AnyRun) -> Iterator[tuple[str, bytes]]:
+def whole_tree(repository: Repository, run: Run | RecipeRun, largest: int = ARTIFACT_LIMIT) -> str:
+    """Return a tree of the run's trees, and of its folder but for what only this machine needs.
+
+    A file of more bytes than *largest* that no driver needs stays here, and a line in its place says so.
+    """
+    oids = repository.write_files(_files(run, largest))
+    changes = [TreeChange(path, Entry(path, "100644", oid)) for path, oid in oids.items()]
+    return repository.build_tree(repository.make_tree(trees_of(run)), changes)
+
+
+def _files(run: AnyRun, largest: int) -> Iterator[tuple[str, bytes]]:
     """Yield what a run folder holds; each file is opened by its folder, so that no link leads out (ADR-R95)."""
     for parent, path, status in walk(run.folder):
-        if stat.S_ISREG(status.st_mode) and path not in HERE_ALONE:
-            yield f"run/{path}", read_regular(path.rpartition("/")[2], ARTIFACT_LIMIT, parent)
+        name = path.rpartition("/")[2]
+        if not stat.S_ISREG(status.st_mode) or path in HERE_ALONE:
+            continue
+        if status.st_size > largest and name not in _NEEDED:
+            content = f"{status.st_size} bytes, kept on {socket.gethostname()}\n".encode()
+        else:
+            try:
+                content = read_regular(name, ARTIFACT_LIMIT, parent)
+            except FileNotFoundError:  # an agent of another lane is at work
+                continue
+        yield f"{RUN_FOLDER}/{path}", content

@@ -114,7 +114,7 @@ class Roster:
         """Return the runs that *name* could mean."""
         label, _, wanted = name.rpartition("/")
         known = [run for run in self.runs if not label or label in labels(run.worktree.path)]
-        return _named(known, wanted, _as_written) or _named(known, wanted, str.casefold)
+        return _named(known, wanted, str) or _named(known, wanted, str.casefold)
 
     def newest(self, began: Callable[[RunPlace], float | None] = lambda _: None) -> list[RunPlace]:
         """Return the runs of this worktree, the newest first, then those of the others, the newest first.
@@ -144,10 +144,6 @@ class Roster:
         if place is None or sum(run.name == place.name for run in self.runs) == 1:
             return folder.name
         return f"{self.label(place.worktree)}/{place.name}"
-
-    def names(self) -> list[str]:
-        """Return what every run is called in any worktree, for completion."""
-        return [self.spoken(run.folder) for run in self.runs]
 
     def label(self, worktree: Worktree) -> str:
         """Return the name of a worktree's folder; with a part of a hash where two are called so."""
@@ -183,7 +179,7 @@ class Roster:
                 path=record,
                 actions=(f"git show {record}:run/summary.md", f"git ls-tree -r --name-only {record} run/"),
             )
-        names = self.names()
+        names = [self.spoken(run.folder) for run in self.runs]
         alike = [spoken for spoken in names if _numbers(spoken) == _numbers(name)]  # another number: another run
         words = {word.casefold(): spoken for spoken in alike for word in (spoken, spoken.replace("run-", "", 1))}
         near = next(iter(get_close_matches(name.casefold(), words, n=1, cutoff=_NEAR)), None)
@@ -273,10 +269,6 @@ def _moment(folder: Path) -> float:
         return 0.0
 
 
-def _as_written(text: str) -> str:
-    return text
-
-
 def _named(known: Sequence[RunPlace], wanted: str, same: Callable[[str], str]) -> list[RunPlace]:
     """Return the runs that a name fits: exactly, as an issue (then the newest one), without `run-`, or as a start."""
     name = same(wanted)
@@ -340,18 +332,17 @@ class Claimant:
         )
 
     def _standing(self) -> str:
-        if self.status == RUNNING:
-            return "which is running: watch it"
         if self.status == GONE and self.locked is not None:
             why = f" ({self.locked})" if self.locked else ""
             return f"which is not there; git keeps that worktree as locked{why}. Attach its disk, or unlock and abandon"
-        if self.status == GONE:
-            return "which is gone with its folder: free the issue"
-        if self.status == DAMAGED:
-            return "which is damaged: give it up"
-        if self.gate is not None:
-            return f"which is {self.status} at {self.gate}: answer it, or give it up"
-        return f"which is {self.status}: go on with that run, or give it up"
+        where = f" at {self.gate}" if self.gate is not None else ""
+        usual = "go on with that run, or give it up" if self.gate is None else "answer it, or give it up"
+        known = {
+            RUNNING: "running: watch it",
+            GONE: "gone with its folder: free the issue",
+            DAMAGED: "damaged: give it up",
+        }
+        return f"which is {known.get(self.status, f'{self.status}{where}: {usual}')}"
 
 
 def claimant(roster: Roster, issue: str, claim: Claim, status: str | None = None) -> Claimant:

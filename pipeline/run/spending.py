@@ -102,10 +102,9 @@ def phase_of(step: str) -> Phase | None:
     return _PHASES.get(Step(step).phase) if step in set(Step) else None
 
 
-def spent(run: AnyRun, belongs: Callable[[DispatchRecord], bool] = lambda _: True) -> Spent:
-    """Return what the dispatches that *belongs* accepts took, finished and lost ones."""
-    found = [_of(run, record) for record in run.records.values() if belongs(record)]
-    return sum(found, Spent())
+def spent(run: AnyRun) -> Spent:
+    """Return what the dispatches took, finished and lost ones."""
+    return sum((_of(run, record) for record in run.records.values()), Spent())
 
 
 def by_role(run: AnyRun) -> dict[str, Spent]:

@@ -29,15 +29,6 @@ _Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True)
-class TaskFacts:
-    """One task: its id, its title, where it stands."""
-
-    id: str
-    title: str
-    state: TaskStatus
-
-
-@dataclass(frozen=True)
 class UsageFacts:
     """What a run cost. None as soon as one dispatch does not say (a lost or running one too); never 0 for unknown."""
 
@@ -98,15 +89,10 @@ def last_note(run: Run) -> str:
     return run.history[-1].event.note
 
 
-def tasks_of(run: Run) -> tuple[TaskFacts, ...]:
-    """Return every task that the run ever had, the dropped ones included, in the order they were drafted."""
-    return tuple(TaskFacts(task.id, task.spec.title, task.status) for task in run.state.tasks.values())
-
-
 def progress_of(run: Run) -> tuple[int, int]:
     """Return how many tasks are settled, and how many there are; dropped ones do not count."""
-    kept = [task for task in tasks_of(run) if task.state is not TaskStatus.DROPPED]
-    return sum(task.state in SETTLED for task in kept), len(kept)
+    kept = [task for task in run.state.tasks.values() if task.status is not TaskStatus.DROPPED]
+    return sum(task.status in SETTLED for task in kept), len(kept)
 
 
 def task_words(state: RunState, task: str) -> str:

@@ -6,7 +6,6 @@ what is published is computed from the start tree, never from those files.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shlex
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.config.sources import LARGEST, tracker_folder
 from pipeline.errors import UserError
+from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
 from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.run.files import write_atomic
@@ -146,7 +146,7 @@ def show_in_progress(run: AnyRun, worktree: Path, edits: Edits) -> None:
     for name, content in edits.items():
         before = edits.before[name] or b""
         run.write_artifact(f"tracker/{name}", before)
-        files[name] = TrackerFile(before=_sha256(before), after=_sha256(content))
+        files[name] = TrackerFile(before=sha256_hex(before), after=sha256_hex(content))
     run.journal.append(TrackerWritten(files=files))
     for name, content in edits.items():
         _write_keeping_mode(run, worktree, name, content)
@@ -175,7 +175,7 @@ def put_back(run: AnyRun, worktree: Path, committed: Collection[str] = ()) -> tu
         if name in committed:
             continue
         with as_user_errors(issues):
-            now = _sha256(_content(worktree, name) or b"")
+            now = sha256_hex(_content(worktree, name) or b"")
         if now == after:
             _write_keeping_mode(run, worktree, name, run.read(f"tracker/{name}"))
         elif now != before:
@@ -211,10 +211,6 @@ def _write_keeping_mode(run: AnyRun, worktree: Path, name: str, content: bytes) 
     near = run.folder.stat().st_dev == path.parent.stat().st_dev
     mode = path.stat().st_mode & 0o7777 if path.exists() else 0o644
     write_atomic(path, content, mode=mode, staging=run.folder if near else None, below=worktree)
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def show_again(run: AnyRun, worktree: Path) -> None:

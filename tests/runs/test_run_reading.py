@@ -14,13 +14,11 @@ from pipeline.run.gates import ACTIONS, gate_of, safe_next_actions
 from pipeline.run.info import RecipeFacts
 from pipeline.run.journal_kinds import Published, PublishIntended
 from pipeline.run.summary_facts import (
-    TaskFacts,
     box_facts_of,
     commits_of,
     counters_of,
     place_of,
     progress_of,
-    tasks_of,
     work_tree,
 )
 from pipeline.vocabulary import Loop, Role, Signal
@@ -111,12 +109,11 @@ def test_tasks_are_listed_with_their_states_and_dropped_ones_do_not_count(run: R
     run.decide(event(Signal.BLOCKED))
     run.decide(event(Signal.SPEC))
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="3", title="Three"),)))
-    assert [(task.id, task.state.value) for task in tasks_of(run)] == [
+    assert [(task.id, task.status.value) for task in run.state.tasks.values()] == [
         ("1", "done"),
         ("2", "dropped"),
         ("3", "waiting"),
     ]
-    assert tasks_of(run)[0] == TaskFacts("1", "One", tasks_of(load(run))[0].state)
     assert progress_of(run) == (1, 2)
 
 
