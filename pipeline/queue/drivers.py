@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.queue.fleet_slots import FleetTaken
-    from pipeline.queue.slots import LocalTaken
+    from pipeline.queue.slots import FleetTaken, LocalTaken
 
 _PROGRAM: Final = "import redfirst; redfirst.main()"
 _PR_SET_PDEATHSIG: Final = 1

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.interrupts import NUMBERS, leave_terminal
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from pipeline.queue.fleet_slots import FleetSlots
-    from pipeline.queue.slots import LocalSlots
+    from pipeline.queue.slots import FleetSlots, LocalSlots
 
 LOOKS_S: Final = 10.0
 """Seconds between two looks at everything, where nothing happens."""
@@ -62,55 +62,47 @@ class Work(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class Worker:
     """Starts drivers until there is nothing to do, or it is stopped.
 
     Args:
         log: The orders.
         slots: Of the machine.
-        work: What knows runs and issues.
+        knows: What knows runs and issues.
         folder: Where drivers are started.
         told: Is told of each line about orders that is written from now on, and of its order.
         waits: Is told of each order that does not begin, once for each reason.
         say: Takes what is said of the worker itself.
     """
 
-    def __init__(
-        self,
-        log: OrderLog,
-        slots: LocalSlots | FleetSlots,
-        work: Work,
-        folder: Path,
-        environ: Mapping[str, str],
-        told: Callable[[lines.OrderLine, Order], None],
-        waits: Callable[[Verdict], None],
-        say: Callable[[str], None],
-    ) -> None:
-        self._log = log
-        self._slots = slots
-        self._work = work
-        self._folder = folder
-        self._environ = environ
-        self._told = told
-        self._waits = waits
-        self._say = say
-        self._says_stop = True
-        self._drivers: list[Driver] = []
-        self._lost: set[str] = set()
-        self._away = False
-        self._why: dict[str, str] = {}
-        self._busy: dict[str, float] = {}
-        self._ended: set[str] = set()
-        self._signals = 0
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._looked = self._begins_at = -LOOKS_S
-        self._news = self._hears = False
-        self.failed = 0
-        """So many orders came to nothing."""
+    log: OrderLog
+    slots: LocalSlots | FleetSlots
+    knows: Work
+    folder: Path
+    environ: Mapping[str, str]
+    told: Callable[[lines.OrderLine, Order], None]
+    waits: Callable[[Verdict], None]
+    say: Callable[[str], None]
+    failed: int = field(default=0, init=False)
+    """So many orders came to nothing."""
+    _says_stop: bool = field(default=True, init=False)
+    _drivers: list[Driver] = field(default_factory=list[Driver], init=False)
+    _lost: set[str] = field(default_factory=set[str], init=False)
+    _away: bool = field(default=False, init=False)
+    _why: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    _busy: dict[str, float] = field(default_factory=dict[str, float], init=False)
+    _ended: set[str] = field(default_factory=set[str], init=False)
+    _signals: int = field(default=0, init=False)
+    _bell: int = field(default_factory=lambda: os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK), init=False)
+    _looked: float = field(default=-LOOKS_S, init=False)
+    _begins_at: float = field(default=-LOOKS_S, init=False)
+    _news: bool = field(default=False, init=False)
+    _hears: bool = field(default=False, init=False)
 
     def work(self, *, once: bool) -> bool:
         """Work until nothing is left that can begin (*once*), or until it is stopped; return whether it was."""
-        with self._hearing_signals(), self._log.rows.listening():
+        with self._hearing_signals(), self.log.rows.listening():
             while True:
                 try:
                     self._turn()
@@ -123,8 +115,8 @@ class Worker:
                 if self._signals and self._says_stop:
                     self._says_stop = False
                     count = f"{len(self._drivers)} run{'' if len(self._drivers) == 1 else 's'}"
-                    self._say(f"stopping {count} as soon as their agents have answered; a second time ends these now")
-                rings = [] if self._log.rows.bell is None else [self._log.rows.bell]
+                    self.say(f"stopping {count} as soon as their agents have answered; a second time ends these now")
+                rings = [] if self.log.rows.bell is None else [self.log.rows.bell]
                 await_any([*handles, self._bell, *rings], LOOKS_S if rings and not rests else _GLANCES_S)
                 with contextlib.suppress(BlockingIOError):
                     os.eventfd_read(self._bell)
@@ -132,14 +124,14 @@ class Worker:
     def _turn(self) -> None:
         """Write what ended, and begin what can; after a time without orders, nothing before others are back, too."""
         if not self._hears:
-            self._log.hears(self._take)
+            self.log.hears(self._take)
             self._hears = True
         if self._away:
-            self._log.read_on()
+            self.log.read_on()
             self._keep()
             self._away = False
             self._begins_at = time.monotonic() + LOOKS_S
-            self._say("the orders can be had again")
+            self.say("the orders can be had again")
         self._settle()
         if not self._signals and time.monotonic() >= self._begins_at and self._is_time():
             self._keep()
@@ -154,7 +146,7 @@ class Worker:
         if once and not self._drivers:
             raise error
         if not self._away:
-            self._say(f"{error.message} Drivers go on, none is begun, and it is tried again")
+            self.say(f"{error.message} Drivers go on, none is begun, and it is tried again")
         self._away = True
 
     def _keep(self) -> None:
@@ -162,12 +154,12 @@ class Worker:
         for driver in self._drivers:
             if driver.order not in self._lost and not driver.slots.keep():
                 self._lost.add(driver.order)
-                self._say(f"another worker has {driver.order}: its driver here is stopped")
+                self.say(f"another worker has {driver.order}: its driver here is stopped")
                 driver.stop()
 
     def _is_time(self) -> bool:
         """Return whether there may be something to begin: an order, a slot, or a look that is due."""
-        self._log.read_on()
+        self.log.read_on()
         now = time.monotonic()
         if not self._news and now - self._looked < LOOKS_S:
             return False
@@ -176,12 +168,12 @@ class Worker:
 
     def _take(self, line: lines.OrderLine, order: Order) -> None:
         self._news = self._news or not isinstance(line.data, lines.OrderStarted | lines.OrderWorktree)
-        self._told(line, order)
+        self.told(line, order)
 
     # --- beginning -------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        candidates, room = self._work.look(self._log)
+        candidates, room = self.knows.look(self.log)
         now = time.monotonic()
         own = {driver.order for driver in self._drivers}  # one may have ended since, and its end is not told yet
         free = (one for one in candidates if one.order not in own and self._busy.get(one.order, now) <= now)
@@ -191,20 +183,20 @@ class Worker:
                 self._start(verdict.order)
             elif self._why.get(verdict.order) != verdict.why:
                 self._why[verdict.order] = verdict.why
-                self._waits(verdict)
-        for run, said in self._work.rests(self._log).items():
+                self.waits(verdict)
+        for run, said in self.knows.rests(self.log).items():
             if self._why.get(run) != said:
                 self._why[run] = said
                 if run not in self._ended:  # what became of an order of ours is said where it ends
-                    self._say(said)
+                    self.say(said)
         self._ended.clear()
 
     def _start(self, name: str) -> None:
         """Start the driver of an order, unless somebody else has, or took the last slot."""
-        with self._log.locked() as log:
+        with self.log.locked() as log:
             order = log.orders[name]
             is_free = order.state in {"queued", "started"} and not order.is_driven
-            slots = self._slots.take(self._work.slots(order), name) if is_free else None
+            slots = self.slots.take(self.knows.slots(order), name) if is_free else None
             if slots is None:
                 self._news = True  # another worker was quicker: there may be something else to begin
                 return
@@ -212,9 +204,9 @@ class Worker:
             try:
                 driver = Driver(
                     name,
-                    self._work.argv(order),
-                    cwd=self._folder,
-                    environ=self._environ,
+                    self.knows.argv(order),
+                    cwd=self.folder,
+                    environ=self.environ,
                     log=said,
                     slots=slots,
                 )
@@ -251,7 +243,7 @@ class Worker:
     def _write_end(self, name: str, end: End) -> None:
         failed = self.failed
         try:
-            with self._log.locked() as log:
+            with self.log.locked() as log:
                 order = log.orders.get(name)  # None where the database was made anew
                 if order is not None and order.is_open:
                     log.add(*self._facts(order, end))
@@ -277,7 +269,7 @@ class Worker:
         if end.reason is Reason.SUPERSEDED:
             return [lines.OrderLeft(order=name, why="superseded", note=end.note)]
         self.failed += end.outcome not in _WELL
-        run = self._work.run_at(end.run) if end.run else None
+        run = self.knows.run_at(end.run) if end.run else None
         self._ended |= {run} if run is not None else set()
         return [
             lines.OrderEnded(

@@ -8,10 +8,9 @@ import pytest
 from postgres import database, needs_postgres, server
 
 from pipeline.matrix.engine.journal import utc_now
-from pipeline.queue.fleet_slots import FleetSlots
 from pipeline.queue.orders import OrderLog
 from pipeline.queue.postgres import PostgresRows, session_with
-from pipeline.queue.slots import LocalSlots
+from pipeline.queue.slots import FleetSlots, LocalSlots
 
 if TYPE_CHECKING:
     from pathlib import Path
