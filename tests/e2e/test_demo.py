@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from console.browsing import chromium, needs_chromium, serving
 
-from pipeline.faces.demo.narration import EXPLAINED
+from pipeline.faces.demo.command import EXPLAINED
 from pipeline.matrix.routing.matrix import MATRIX
 
 if TYPE_CHECKING:

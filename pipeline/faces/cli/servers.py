@@ -47,7 +47,7 @@ def console(
     require_extra()
     repository = Repository.find(Path.cwd())
     if hooks is not None:
-        from pipeline.faces.console.hooks import serve_hooks
+        from pipeline.faces.console.app import serve_hooks
 
         with suppress(KeyboardInterrupt, StoppedError):
             serve_hooks(repository, os.environ, hooks, say)

@@ -13,7 +13,8 @@ from urllib.parse import parse_qs
 
 import anyio
 from anyio import CapacityLimiter, to_thread
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from pipeline.app import detached, ordering
 from pipeline.app.answer import Approval, Rejection, Reply, abandon, answerer, record
@@ -112,10 +113,6 @@ _ATTEND_S: Final = 60.0
 """Seconds between two looks for gates that nobody answered in time."""
 
 
-def _unheard(_: str) -> None:
-    """Take what a command would say; the run's page shows it."""
-
-
 def answers_of(gate: str, told: Sequence[GateAnswer]) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return what approving does at a gate, and where it can be sent back to, with what that does."""
     does = {word: [one.does for one in told if one.command.split()[1] == word] for word in ("approve", "reject")}
@@ -140,11 +137,6 @@ def _proof_of(fields: Fields) -> tuple[str, str] | None:
     return (fields.get("proof_path", "").strip() or "test_proof.py", text) if text.strip() else None
 
 
-def _require_state(folder: Path, fields: Fields) -> None:
-    if seen_of(fields) != state_seen(live_view(folder)):
-        raise UserError(f"{folder.name} stands otherwise than you saw: nothing was done. Look again.", Reason.STALE)
-
-
 async def fields_of(request: Request) -> Fields:
     """Return the fields of a form.
 
@@ -162,6 +154,8 @@ async def fields_of(request: Request) -> Fields:
 
 _CHANGES: Final[tuple[Literal["drop", "hold", "release"], ...]] = ("drop", "hold", "release")
 _SHOWN_CLOSED: Final = 20
+_TO_WHAT_WAS_SEEN: Final = frozenset({"resume", "abandon", "land"})
+"""Acts that are not done to a run that stands otherwise than the page showed; answers name what they were given to."""
 
 
 class Acts(Pages):
@@ -170,12 +164,12 @@ class Acts(Pages):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._acting = CapacityLimiter(1)
-        self.acts: dict[str, Callable[[Path, Fields], object]] = {
+        self.acts: dict[str, Callable[[Repository, Path, Fields], object]] = {
             "approve": self._approve,
             "reject": self._reject,
             "answer": self._answer,
-            "stop": self._stop,
-            "resume": self._resume,
+            "stop": lambda _, folder, fields: stop(folder, now="now" in fields),
+            "resume": lambda _, folder, __: detached.resume(folder),
             "abandon": self._abandon,
             "land": self._land,
         }
@@ -220,14 +214,12 @@ class Acts(Pages):
 
     async def act(self, request: Request) -> Response:
         """Do what a form says, and go back to the run."""
-        fields = await fields_of(request)
-        if (refused := self.foreign(request, fields)) is not None:
-            return refused
+        fields = await self._fields(request)
         key, what = str(request.path_params["key"]), request.url.path.rpartition("/")[2]
         roster, folder = await self.read(self.folder_of, key)
         address = address_of(roster, folder)
         try:
-            done = await self.act_on(self.acts[what], folder, fields)
+            done = await self.act_on(self._do, what, folder, fields)
         except UserError as error:
             return await self._refused(request, folder, fields, error, address)
         if wants_json(request):
@@ -252,11 +244,16 @@ class Acts(Pages):
         of_run = (await self.named(request))[1]
         return await self._packet(request, folder, of_run, found, error=error, words=words, status=status_of(error))
 
-    def foreign(self, request: Request, fields: Fields) -> Response | None:
-        """Return the refusal of a form that is not of this session."""
-        if self.access.is_token(request.state.session, fields.get(TOKEN)):
-            return None
-        return PlainTextResponse("This form is not of this session. Load the page again.\n", 403)
+    async def _fields(self, request: Request) -> Fields:
+        """Return the fields of a form, which has to be of this session.
+
+        Raises:
+            HTTPException: it is not.
+        """
+        fields = await fields_of(request)
+        if not self.access.is_token(request.state.session, fields.get(TOKEN)):
+            raise HTTPException(403, "This form is not of this session. Load the page again.\n")
+        return fields
 
     async def act_on(self, call: Callable[..., T], *args: object) -> T:
         """Return what an act returns; one is done after the other."""
@@ -269,8 +266,12 @@ class Acts(Pages):
                 await self.act_on(lambda: attend(self.repository, datetime.now(UTC)))
             await anyio.sleep(_ATTEND_S)
 
-    def _approve(self, folder: Path, fields: Fields) -> object:
-        here = seen_from(self.repository, folder)
+    def _do(self, what: str, folder: Path, fields: Fields) -> object:
+        if what in _TO_WHAT_WAS_SEEN and seen_of(fields) != state_seen(live_view(folder)):
+            raise UserError(f"{folder.name} stands otherwise than you saw: nothing was done. Look again.", Reason.STALE)
+        return self.acts[what](seen_from(self.repository, folder), folder, fields)
+
+    def _approve(self, here: Repository, folder: Path, fields: Fields) -> object:
         answer = fields.get("answer", "")
         if feedback_of(here, folder, fields):
             raise UserError(
@@ -283,8 +284,7 @@ class Acts(Pages):
             here, folder, Approval(answerer(here, "console"), fields.get("gate"), given, seen_of(fields))
         )
 
-    def _reject(self, folder: Path, fields: Fields) -> object:
-        here = seen_from(self.repository, folder)
+    def _reject(self, here: Repository, folder: Path, fields: Fields) -> object:
         act = Rejection(
             answerer(here, "console"),
             feedback_of(here, folder, fields),
@@ -295,13 +295,14 @@ class Acts(Pages):
         )
         return self._driven(here, folder, act)
 
-    def _answer(self, folder: Path, fields: Fields) -> object:
-        here = seen_from(self.repository, folder)
+    def _answer(self, here: Repository, folder: Path, fields: Fields) -> object:
         act = Reply(answerer(here, "console"), fields.get("answer", ""), fields.get("gate"), seen_of(fields))
         return self._driven(here, folder, act)
 
-    def _land(self, folder: Path, fields: Fields) -> object:
-        _require_state(folder, fields)
+    def _abandon(self, here: Repository, folder: Path, _fields: Fields) -> None:
+        abandon(here, folder, lambda _: None)
+
+    def _land(self, _here: Repository, folder: Path, _fields: Fields) -> object:
         return detached.land(Roster(self.repository).spoken(folder), self.repository.worktree)
 
     def _driven(self, here: Repository, folder: Path, act: Act) -> object:
@@ -309,17 +310,6 @@ class Acts(Pages):
         if done.queued:
             detached.resume(folder)
         return done
-
-    def _stop(self, folder: Path, fields: Fields) -> object:
-        return stop(folder, now="now" in fields)
-
-    def _resume(self, folder: Path, fields: Fields) -> object:
-        _require_state(folder, fields)
-        return detached.resume(folder)
-
-    def _abandon(self, folder: Path, fields: Fields) -> None:
-        _require_state(folder, fields)
-        abandon(seen_from(self.repository, folder), folder, _unheard)
 
     async def edit(self, request: Request) -> Response:
         """Show a draft in a form."""
@@ -329,9 +319,7 @@ class Acts(Pages):
 
     async def save(self, request: Request) -> Response:
         """Save a draft if it can be used; else show the form again, with what was written and why it cannot."""
-        fields = await fields_of(request)
-        if (refused := self.foreign(request, fields)) is not None:
-            return refused
+        fields = await self._fields(request)
         folder, name = await self._meant(request, fields.get("file"))
         text = fields.get("text", "")
         here = seen_from(self.repository, folder)
@@ -396,7 +384,7 @@ class Acts(Pages):
         addresses = {name: address for (_, name), address in (await self.read(self.addresses)).items()}
         lines = {line.name: line for line in runs}
         closed = [one for one in document.orders if one.closed_at is not None]
-        waits = [one for one in closed if _waits(lines.get(_name_of(one.run)))]
+        waits = [one for one in closed if _waits(lines.get((one.run or "").rpartition("/")[2]))]
         return self.page(
             request,
             "queue.html",
@@ -414,9 +402,7 @@ class Acts(Pages):
 
     async def change_queue(self, request: Request) -> Response:
         """Order issues, or change orders."""
-        fields = await fields_of(request)
-        if (refused := self.foreign(request, fields)) is not None:
-            return refused
+        fields = await self._fields(request)
         try:
             found = await self.act_on(self._change, fields)
         except UserError as error:
@@ -436,11 +422,6 @@ class Acts(Pages):
             return orders.change(self.repository, os.environ, names, what)
         words = RunWords(approve=tuple(gate for gate in GATES if f"gate-{gate}" in fields))
         return ordering.order(self.repository, os.environ, names, words, via="console")
-
-
-def _name_of(run: str | None) -> str:
-    """Return the name of a run that an order came to."""
-    return (run or "").rpartition("/")[2]
 
 
 def _waits(line: RunLine | None) -> bool:

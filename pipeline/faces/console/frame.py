@@ -70,8 +70,8 @@ class Frame:
         )
         filters: dict[str, Any] = self._templates.filters
         filters.update(shown=shown, markdown=markdown_lines, plain=plain_lines, linked=linked, finding=finding_text)
-        filters.update(field_text=field_text)
-        filters.update(tests=_tests, duration=duration, counted=counted, ago=ago, since=since, moment=moment_words)
+        filters.update(field_text=field_text, tests=_tests)
+        filters.update(duration=duration, counted=counted, ago=ago, since=since, moment=moment_words)
 
     async def look(self, request: Request) -> None:
         """Read what has happened until now: a page of this request shows it, and is told what comes after it."""
@@ -112,14 +112,14 @@ class Frame:
         return self.page(request, "locked.html", status=401, title="Not let in", words=words, go_on=False)
 
 
+def _tests(task: TaskShown) -> list[TestFacts]:
+    return tests_of([task])
+
+
 def status_of(error: UserError) -> int:
     """Return the status of an answer that is none."""
     unknown = error.reason is Reason.USAGE and "is not a run of this repository" in error.message
     return 404 if unknown else _STATUS.get(error.reason, 400)
-
-
-def _tests(task: TaskShown) -> list[TestFacts]:
-    return tests_of([task])
 
 
 def since(moment: datetime | str) -> float:

@@ -11,10 +11,9 @@ import hmac
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -85,15 +84,10 @@ class Access:
         self.tell(self.link)
         return session
 
-    def session_of(self, headers: Headers) -> str | None:
+    def session_of(self, request: Request) -> str | None:
         """Return the session that a request belongs to."""
-        jar = SimpleCookie()
-        try:
-            jar.load(headers.get("cookie", ""))
-        except CookieError:
-            return None
-        morsel = jar.get(COOKIE)
-        return morsel.value if morsel is not None and morsel.value in self._sessions else None
+        session = request.cookies.get(COOKIE)
+        return session if session in self._sessions else None
 
     def token_for(self, session: str) -> str:
         """Return what a form of this session has in its hidden field."""
@@ -131,7 +125,7 @@ class Guard:
             return PlainTextResponse("This is not the name that the console has.\n", 421)
         if request.method not in _READING and request.headers.get("origin") != access.origin:
             return PlainTextResponse("Only pages of the console change anything.\n", 403)
-        session = access.session_of(request.headers)
+        session = access.session_of(request)
         scope["state"] = {**scope.get("state", {}), "session": session}
         path = request.url.path
         entering = path == "/" and "code" in request.query_params

@@ -73,18 +73,22 @@ class Reader:
         self.filled.set()
 
 
-class Journals:
-    """The journals of all runs of a repository, read on from where they were."""
+class Hub:
+    """Reads the journals of all runs of a repository while anybody listens, and hands on what comes."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._tails: dict[tuple[str, str], tuple[Tail, Origin]] = {}
         self._looked = float("-inf")
+        self._kept: deque[Event] = deque(maxlen=_KEPT)
+        self._readers: list[Reader] = []
+        self._wanted = anyio.Event()
+        self._looking = anyio.Lock()
 
-    def new(self) -> list[Event]:
+    def _new(self) -> list[Event]:
         """Return the events since the last time, by time; a run that cannot be read has none."""
         if time.monotonic() - self._looked >= _LOOK_S:
-            self._look()
+            self._look_for_runs()
         found: list[Event] = []
         for tail, origin in self._tails.values():
             try:
@@ -94,7 +98,7 @@ class Journals:
             found += [event for line in lines if (event := event_of(line, origin)) is not None]
         return sorted(found, key=lambda event: event.time)
 
-    def _look(self) -> None:
+    def _look_for_runs(self) -> None:
         self._looked = time.monotonic()
         try:
             runs = Roster(self._repository).runs
@@ -104,17 +108,6 @@ class Journals:
             name = (str(place.worktree.path), place.name)
             if name not in self._tails:
                 self._tails[name] = (Tail(place.folder), origin_of(place))
-
-
-class Hub:
-    """Reads all journals while anybody listens, and hands on what comes."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._journals = Journals(repository)
-        self._kept: deque[Event] = deque(maxlen=_KEPT)
-        self._readers: list[Reader] = []
-        self._wanted = anyio.Event()
-        self._looking = anyio.Lock()
 
     @property
     def last(self) -> str:
@@ -133,7 +126,7 @@ class Hub:
     async def look(self) -> None:
         """Read what is new, and hand it on."""
         async with self._looking:
-            for event in await to_thread.run_sync(self._journals.new):
+            for event in await to_thread.run_sync(self._new):
                 self.hand_on(event)
 
     def hand_on(self, event: Event) -> None:

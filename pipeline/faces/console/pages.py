@@ -121,11 +121,6 @@ class Look:
         """Return what agents did wrong."""
         return mistakes_of(self.decisions) if self.decisions is not None else ()
 
-    @property
-    def json(self) -> dict[str, Any]:
-        """Return the document of the command line."""
-        return self.document.model_dump(mode="json", by_alias=True)
-
 
 def look_at(folder: Path, here: Repository) -> Look:
     """Return what the page of a run shows.
@@ -368,7 +363,7 @@ class Pages(Frame):
         await self.look(request)
         look = await self.read(look_at, folder, self.repository)
         if wants_json(request):
-            return JSONResponse(look.json)
+            return JSONResponse(look.document.model_dump(mode="json", by_alias=True))
         name = "run.html" if isinstance(look.document, ShowDocument) else "recipe.html"
         over = is_over(look.view.status, look.view.reason)
         of_run = self.of_run(roster, folder, look.view)

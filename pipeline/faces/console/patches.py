@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.app.documents import DiffFile, RedLine, TaskShown
+    from pipeline.app.documents import DiffFile, TaskShown
 
 MOST_LINES: Final = 4_000
 """Lines of a patch on one page."""
@@ -81,16 +81,12 @@ def tests_of(tasks: Iterable[TaskShown]) -> list[TestFacts]:
         if evidence is None:
             continue
         passed = set(evidence.green.passed) if evidence.green is not None else set[str]()
-        found += [
-            TestFacts(red.id, task.id, red.red_class, red.message, red.legal, _is_green(red, passed))
-            for red in evidence.red
-        ]
+        for red in evidence.red:
+            # of a file that could not be loaded before: whether tests of it pass
+            of_file = red.granularity == "file" and any(one.startswith(red.id) for one in passed)
+            is_green = red.id in passed or of_file
+            found.append(TestFacts(red.id, task.id, red.red_class, red.message, red.legal, is_green))
     return found
-
-
-def _is_green(red: RedLine, passed: set[str]) -> bool:
-    """Return whether a test passes now; of a file that could not be loaded before, whether tests of it do."""
-    return red.id in passed or (red.granularity == "file" and any(one.startswith(red.id) for one in passed))
 
 
 def files_of(changed: Iterable[DiffFile], patch: str, tests: Iterable[TestFacts]) -> tuple[list[PatchFile], int]:

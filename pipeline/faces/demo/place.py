@@ -21,7 +21,7 @@ from pipeline.outcomes import Reason
 from pipeline.run.files import disk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 ISSUE: Final = "SHOP-1"
 BASE: Final = "main"
@@ -114,7 +114,8 @@ def lay_out(folder: Path | None, *, sandbox: str) -> Place:
         raise UserError("git is not installed, or not on PATH.", Reason.USAGE)
     place = Place(_new_folder(folder))
     with disk(place.folder):
-        for path in _project_files():
+        # without modules that an installer compiled
+        for path in (one for one in _PROJECT.rglob("*") if one.is_file() and "__pycache__" not in one.parts):
             target = place.repository / path.relative_to(_PROJECT)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
@@ -142,11 +143,6 @@ def _new_folder(folder: Path | None) -> Path:
     with disk(path):
         path.mkdir(parents=True, exist_ok=True)
     return path.resolve()
-
-
-def _project_files() -> Iterator[Path]:
-    """Yield the files of the example project, without modules that an installer compiled."""
-    yield from (path for path in _PROJECT.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
 def _configure(place: Place, sandbox: str) -> None:
