@@ -87,12 +87,3 @@ def test_the_shell_completes_commands_that_are_loaded_later() -> None:
     words = {**env, "COMP_WORDS": "redfirst agents tr"}
     done = subprocess.run([str(REDFIRST)], env=words, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["try"]
-
-
-@pytest.mark.broad
-def test_what_a_run_refuses_is_not_offered_by_its_help() -> None:
-    command = REDFIRST, "run"
-    said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
-    assert "--tasks" not in said
-    done = subprocess.run([*command, "GAL-1", "--tasks", "first"], capture_output=True, text=True, check=False)
-    assert (done.returncode, "--tasks first is not available" in done.stderr) == (2, True)

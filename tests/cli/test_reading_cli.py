@@ -42,10 +42,9 @@ from pipeline.app.run_list import RunsDocument, list_runs, running_beside
 from pipeline.app.run_status import LogDocument, ShowDocument
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.faces.cli.diff import diff
 from pipeline.faces.cli.explain import explain
 from pipeline.faces.cli.runs import runs, runs_text
-from pipeline.faces.cli.show import show
+from pipeline.faces.cli.show import diff, show
 from pipeline.matrix.engine.journal import Line
 from pipeline.matrix.engine.journal_kinds import EVENTS, ConfigChanged, GateAnswered, RunResumed
 from pipeline.matrix.routing.state import NewTask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,7 +20,7 @@ from pipeline.characters import visible
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
-from pipeline.faces.cli.arguments import AgentFlags, AsDocument, ValueFlags
+from pipeline.faces.cli.arguments import AgentFlags, AsDocument, ValueFlags, file_given
 from pipeline.faces.cli.text import print_result, print_text, say
 from pipeline.judge.policy.commands import judge_argv
 from pipeline.judge.policy.paths import protected, scratch_pattern
@@ -44,6 +44,8 @@ LINT_SCHEMA: Final = "redfirst.agents-lint/1"
 _PROBLEMS: Final = 2
 _COMMAND: Final = "redfirst.command"
 _NO_FILE: Final = "-"
+_Content = tuple[bytes | None, bytes | None]
+"""What a path holds before and after; None means that there is no file."""
 
 app = typer.Typer(
     name="agents",
@@ -146,11 +148,9 @@ def _lint_ours() -> list[tuple[str, Problem]]:
 
 def _lint_file(path: Path) -> Sequence[Problem]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = file_given(path).decode()
     except UnicodeDecodeError as error:
         return [Problem(1, f"not UTF-8 at byte {error.start}")]
-    except OSError as error:
-        raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from None
     if path.name == f"{WORKFLOW}.md":
         return [] if text.strip() else [Problem(1, "the operational rules are empty")]
     parse = parse_role if path.stem in [role.value for role in Role] else parse_template
@@ -214,7 +214,11 @@ def explain(
     else:
         grants = tuple(_grant(word) for word in task_files or ())
         tests = TestScope(files=tuple(_grant(word, default=Action.CREATE) for word in test_files or ()))
-        ruling = _judge_path(spec, str(path), None if change is None else _Content(*map(_read, change)), grants, tests)
+        content = None
+        if change is not None:
+            before, after = (None if name == _NO_FILE else file_given(Path(name)) for name in change)
+            content = (before, after)
+        ruling = _judge_path(spec, str(path), content, grants, tests)
     if as_document:
         note = {} if ruling.note is None else {"note": ruling.note}
         typer.echo(json.dumps({"allowed": ruling.allowed, "rule": ruling.rule, "why": ruling.why, **note}))
@@ -226,23 +230,6 @@ def explain(
 
 def _usage(message: str) -> UserError:
     return UserError(message, Reason.USAGE, actions=("redfirst agents explain --help",))
-
-
-@dataclass(frozen=True)
-class _Content:
-    """What a path holds before and after; None means that there is no file."""
-
-    old: bytes | None
-    new: bytes | None
-
-
-def _read(name: str) -> bytes | None:
-    if name == _NO_FILE:
-        return None
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise UserError(f"Cannot read {name}: {error.strerror}.", Reason.USAGE, path=name) from None
 
 
 def _grant(word: str, default: Action | None = None) -> Grant:
@@ -267,26 +254,18 @@ def _judge_path(
         return Ruling(allowed=True, rule="scratch", why=f"{path!r} ({scratch}) is dropped: it never enters the result")
     if content is None:
         kind = ChangeKind.MODIFIED if Path(path).exists() else ChangeKind.ADDED
-    elif content.old == content.new:
+    elif content[0] == content[1]:
         return Ruling(allowed=True, rule="no-change", why=f"{path!r} is the same before and after")
-    elif content.old is None:
+    elif content[0] is None:
         kind = ChangeKind.ADDED
     else:
-        kind = ChangeKind.MODIFIED if content.new is not None else ChangeKind.DELETED
-    regions = _regions(spec, Change(path, kind), content)
-    return judge(spec.writes, regions, grants, tests, tracker=tracker_folder(Path.cwd()))
-
-
-def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change:
-    """Return the change with what the gate would measure of its test regions."""
-    if not spec.test_regions or content is None or content.old is None or content.new is None:
-        return change
-
-    if not has_part(change.path, "test_regions"):
-        return change
-
-    fault = region_fault(change.path, content.old, content.new)
-    return replace(change, test_regions_only=fault is None, region_fault=fault)
+        kind = ChangeKind.MODIFIED if content[1] is not None else ChangeKind.DELETED
+    change = Change(path, kind)
+    old, new = content or (None, None)
+    if spec.test_regions and old is not None and new is not None and has_part(path, "test_regions"):
+        fault = region_fault(path, old, new)  # as the gate measures it
+        change = replace(change, test_regions_only=fault is None, region_fault=fault)
+    return judge(spec.writes, change, grants, tests, tracker=tracker_folder(Path.cwd()))
 
 
 def _judge_command(spec: RoleSpec, command: tuple[str, ...]) -> Ruling:

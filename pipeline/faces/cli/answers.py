@@ -233,7 +233,7 @@ def abandon(ctx: typer.Context, name: MeantRun = None, as_document: AsDocument =
       redfirst abandon GAL-39 --json
     """
     from pipeline.app import answer as answers
-    from pipeline.faces.cli.run_actions import document_of, tell
+    from pipeline.faces.cli.run_actions import document_of, run_text
     from pipeline.faces.cli.show import show_steps
     from pipeline.steps.context import Context
 
@@ -241,21 +241,21 @@ def abandon(ctx: typer.Context, name: MeantRun = None, as_document: AsDocument =
     name = named(ctx, here, name)
     freed = answers.free_orphan(here, name)
     if freed is not None:
+        if as_document:
+            typer.echo(json.dumps({"schema": "redfirst.freed/1", "ok": True, "issue": freed.issue}))
+            return
         said = f"{freed.issue} is free again: the folder of {freed.run} in {freed.worktree} is gone."
         if Path(freed.worktree) == here.worktree:
             said += f" Its file may still say In Progress: git diff {tracker_folder(here.worktree)}"
-        freed_document = {"schema": "redfirst.freed/1", "ok": True, "issue": freed.issue}
-        if as_document:
-            typer.echo(json.dumps(freed_document))
-        else:
-            print_text(visible(said))
+        print_text(visible(said))
         return
     repository, folder = located(here, name)
     with advice_as_typed(here, repository.worktree, folder.name):
         done = answers.abandon(repository, folder, say)
     if isinstance(done, Context):
         document = document_of(done, here, repository.worktree)
-        tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)
+        document = document.model_copy(update={"ok": True, "exit_code": 0})
+        print_result(document, run_text, as_document=as_document)
     else:
         show_steps(folder, here, as_document=as_document)
 

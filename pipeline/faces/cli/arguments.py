@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -85,6 +87,41 @@ def gates_of(given: list[str] | None) -> tuple[str, ...]:
         if gate not in {"plan", "split", "commit"}:
             raise UserError(f"--approve takes plan, split, commit. {gate!r} is none of them.", Reason.USAGE)
     return gates
+
+
+def text_given(place: str, option: str = "") -> str:
+    """Return the text of a file that *option* names, or of standard input where that is `-`.
+
+    Raises:
+        UserError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return (sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UserError(f"{option}{place} cannot be read: {why}.", Reason.USAGE, path=place) from None
+
+
+def file_given(path: Path) -> bytes:
+    """Return the content of a file that the command line names.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from None
+
+
+def repository_here() -> Repository | None:
+    """Return the repository around the working directory, None where there is none."""
+    from pipeline.repo import Repository
+
+    try:
+        return Repository.find(Path.cwd())
+    except UserError:
+        return None
 
 
 def named(ctx: typer.Context, repository: Repository, name: str | None) -> str:

@@ -89,32 +89,31 @@ def _nothing() -> None:
 def group_of(app: typer.Typer) -> TyperGroup:
     """Return the group that *app* describes; the examples of each command are lines that can be copied."""
     group = cast("TyperGroup", typer.main.get_command(app))
-    _show_examples(group)
-    _show_first_sentences(group)
-    _show_plain_names(group)
+    _mend_help(group)
     return group
 
 
-def _show_first_sentences(command: TyperCommand | TyperGroup) -> None:
-    """Let the lists of commands show first sentences whole: what has no short help is cut at the width."""
+def _mend_help(command: TyperCommand | TyperGroup) -> None:
+    """Let the help of a command, and of those below it, be read as it is meant.
+
+    Examples are moved from the text to the end, a line each. The lists of commands show first sentences whole: what has
+    no short help is cut at the width. Arguments are shown by the word that stands for them alone: no type of Python, no
+    brackets of the library's; words that are accepted, `<red|green>`, stay.
+    """
+    text, told, block = (command.help or "").partition("\nExamples:\n")
+    if told:
+        lines = [line.strip() for line in block.splitlines() if line.strip()]
+        command.help = text.rstrip()
+        command.epilog = "\n  ".join(["\b\nExamples:", *lines])  # what follows \b is not wrapped
     paragraph = " ".join((command.help or "").partition("\n\n")[0].split())
     command.short_help = _SENTENCE_END.split(paragraph)[0]
-    for below in getattr(command, "commands", {}).values():
-        _show_first_sentences(below)
-
-
-def _show_plain_names(command: TyperCommand | TyperGroup) -> None:
-    """Let arguments be shown by the word that stands for them alone: no type of Python, no brackets of the library's.
-
-    Words that are accepted, `<red|green>`, stay.
-    """
     for param in command.params:
         if isinstance(param, TyperArgument):
             given = (param.get_help_record, param.get_usage_pieces)
             plain: Any = param
             plain.get_help_record, plain.get_usage_pieces = (partial(_plain, each) for each in given)
     for below in getattr(command, "commands", {}).values():
-        _show_plain_names(below)
+        _mend_help(below)
 
 
 def _plain(asked: Callable[[Any], Sequence[str] | None], ctx: Any) -> Sequence[str] | None:
@@ -123,85 +122,69 @@ def _plain(asked: Callable[[Any], Sequence[str] | None], ctx: Any) -> Sequence[s
     return (_TYPE.sub("", told[0]), *told[1:]) if told else told
 
 
-def _show_examples(command: TyperCommand | TyperGroup) -> None:
-    """Move the examples of a command, and of those below it, from its text to the end of its help, a line each."""
-    text, told, block = (command.help or "").partition("\nExamples:\n")
-    if told:
-        lines = [line.strip() for line in block.splitlines() if line.strip()]
-        command.help = text.rstrip()
-        command.epilog = "\n  ".join(["\b\nExamples:", *lines])  # what follows \b is not wrapped
-    for below in getattr(command, "commands", {}).values():
-        _show_examples(below)
-
-
-_COMMANDS: Final = (
-    ("run", "run:run", "Take an issue to tested commits, or run a recipe."),
-    ("resume", "answers:resume", "Go on with a run that is paused, parked, partial or crashed."),
-    ("approve", "answers:approve", "Let a run go on from the approval point where it waits for you."),
-    ("reject", "answers:reject", "Send a run back from the approval point where it waits for you."),
-    ("answer", "answers:answer_question", "Answer the question that a run waits with."),
-    ("abandon", "answers:abandon", "End a run without a commit."),
-    (
-        "demo",
-        "servers:demo",
-        "Make a small repository and take an example issue to commits, with scripted agents.",
+_PANELS: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
+    "First steps": (
+        ("demo", "servers:demo", "Make a small repository and take an example issue to commits, with scripted agents."),
+        ("init", "init:init", "Write a starting redfirst.toml for the agents that are installed here."),
+        (
+            "doctor",
+            "doctor:doctor",
+            "Check whether a run can begin here: git, the sandbox, the tests, the configuration, the agents.",
+        ),
+        ("trust", "config:trust", "Show what this repository asks for, and allow it."),
+        ("issue", "issue:app", "File, read and change the issues of the repository."),
     ),
-    ("runs", "runs:runs", "List the runs of all worktrees, the newest first."),
-    ("show", "show:show", "Show how a run stands and what you can do next, in 20 lines."),
-    ("explain", "explain:explain", "Say why a run stands where it does, in 20 lines."),
-    ("stop", "answers:stop", "Stop a run that another process drives."),
-    ("diff", "diff:diff", "Show the work of a run so far, as a patch against its start."),
-    ("events", "watch:events", "Print what happens in runs and to orders, as one CloudEvent a line."),
-    ("notify", "notify:notify", "Send what happens in runs to the commands and addresses of `[notify]`."),
-    ("export-traces", "notify:export_traces", "Send a run to a collector of OpenTelemetry, as one trace."),
-    ("watch", "watch:watch", "Watch a run for as long as a process drives it."),
-    ("console", "servers:console", "Show the runs of this repository in a browser on this machine."),
-    ("queue", "queue:app", "Order issues that `redfirst work` is to run."),
-    ("work", "queue:work", "Run what is in the queue, several orders at once."),
-    ("fleet", "fleet:app", "Let several machines work on one queue, and share runs."),
-    (
-        "deliver",
-        "triggers:deliver",
-        "Hand a delivery to a trigger: a webhook's headers, and its body on standard input.",
+    "Work": (
+        ("run", "run:run", "Take an issue to tested commits, or run a recipe."),
+        ("resume", "answers:resume", "Go on with a run that is paused, parked, partial or crashed."),
+        ("stop", "answers:stop", "Stop a run that another process drives."),
+        ("abandon", "answers:abandon", "End a run without a commit."),
+        ("queue", "queue:app", "Order issues that `redfirst work` is to run."),
+        ("work", "queue:work", "Run what is in the queue, several orders at once."),
+        ("fleet", "fleet:app", "Let several machines work on one queue, and share runs."),
+        (
+            "deliver",
+            "queue:deliver",
+            "Hand a delivery to a trigger: a webhook's headers, and its body on standard input.",
+        ),
+        ("trigger", "queue:triggers", "Show what orders runs from outside."),
     ),
-    ("trigger", "triggers:app", "Show what orders runs from outside."),
-    ("issue", "issue:app", "File, read and change the issues of the repository."),
-    ("agents", "agents:app", "Show the roles, what they may do, and by which rule."),
-    ("verify", "verify:verify", "Check again that the tests of a commit fail before it and pass in it."),
-    ("land", "land:land", "Put the commits of finished runs on their base, and measure each again there."),
-    ("gc", "gc:gc", "Show what runs have left behind that nobody needs any more."),
-    ("tdd", "verify:app", "Measure RED and GREEN of what you wrote, without any agent."),
-    ("routes", "routes:routes", "Print the routing matrix: what follows what, how often, and what then."),
-    ("simulate", "routes:simulate", "Walk the routing matrix with signals from a file."),
-    ("desk", "desk:desk", "Go to the desk where a run waits for your work."),
-    ("recipes", "recipes:app", "List, check and show recipes: workflows that are written in a file."),
-    ("mcp", "servers:mcp", "Serve recipes to an agent of another program, by the Model Context Protocol."),
-    ("hand-in", "desk:hand_in", "Hand in what you did at a desk, so that the run goes on."),
-    ("init", "init:init", "Write a starting redfirst.toml for the agents that are installed here."),
-    (
-        "doctor",
-        "doctor:doctor",
-        "Check whether a run can begin here: git, the sandbox, the tests, the configuration, the agents.",
-    ),
-    ("trust", "config:trust", "Show what this repository asks for, and allow it."),
-    ("config", "config:app", "Show and change the configuration."),
-    ("schema", "schema:schema", "Print the JSON Schema of a document."),
-)
-
-LAZY_COMMANDS: Final = [LazyCommand(name, f"pipeline.faces.cli.{place}", words) for name, place, words in _COMMANDS]
-"""Each module is imported when its command is asked for."""
-
-PANELS: Final[dict[str, tuple[str, ...]]] = {
-    "First steps": ("demo", "init", "doctor", "trust", "issue"),
-    "Work": ("run", "resume", "stop", "abandon", "queue", "work", "fleet", "deliver", "trigger"),
     "Look and answer": (
-        *("runs", "show", "diff", "watch", "console", "explain"),
-        *("approve", "reject", "answer", "desk", "hand-in"),
+        ("runs", "runs:runs", "List the runs of all worktrees, the newest first."),
+        ("show", "show:show", "Show how a run stands and what you can do next, in 20 lines."),
+        ("diff", "show:diff", "Show the work of a run so far, as a patch against its start."),
+        ("watch", "watch:watch", "Watch a run for as long as a process drives it."),
+        ("console", "servers:console", "Show the runs of this repository in a browser on this machine."),
+        ("explain", "explain:explain", "Say why a run stands where it does, in 20 lines."),
+        ("approve", "answers:approve", "Let a run go on from the approval point where it waits for you."),
+        ("reject", "answers:reject", "Send a run back from the approval point where it waits for you."),
+        ("answer", "answers:answer_question", "Answer the question that a run waits with."),
+        ("desk", "desk:desk", "Go to the desk where a run waits for your work."),
+        ("hand-in", "desk:hand_in", "Hand in what you did at a desk, so that the run goes on."),
     ),
-    "Finish": ("land", "verify", "gc"),
+    "Finish": (
+        ("land", "land:land", "Put the commits of finished runs on their base, and measure each again there."),
+        ("verify", "verify:verify", "Check again that the tests of a commit fail before it and pass in it."),
+        ("gc", "land:gc", "Show what runs have left behind that nobody needs any more."),
+    ),
     "Make it yours": (
-        *("config", "agents", "recipes", "tdd", "events", "notify", "export-traces"),
-        *("mcp", "schema", "routes", "simulate"),
+        ("config", "config:app", "Show and change the configuration."),
+        ("agents", "agents:app", "Show the roles, what they may do, and by which rule."),
+        ("recipes", "recipes:app", "List, check and show recipes: workflows that are written in a file."),
+        ("tdd", "verify:app", "Measure RED and GREEN of what you wrote, without any agent."),
+        ("events", "watch:events", "Print what happens in runs and to orders, as one CloudEvent a line."),
+        ("notify", "watch:notify", "Send what happens in runs to the commands and addresses of `[notify]`."),
+        ("export-traces", "watch:export_traces", "Send a run to a collector of OpenTelemetry, as one trace."),
+        ("mcp", "servers:mcp", "Serve recipes to an agent of another program, by the Model Context Protocol."),
+        ("schema", "schema:schema", "Print the JSON Schema of a document."),
+        ("routes", "routes:routes", "Print the routing matrix: what follows what, how often, and what then."),
+        ("simulate", "routes:simulate", "Walk the routing matrix with signals from a file."),
     ),
 }
 """The commands as the help shows them: by what somebody wants, in the order in which a new user needs them."""
+
+LAZY_COMMANDS: Final = [
+    LazyCommand(name, f"pipeline.faces.cli.{place}", words) for rows in _PANELS.values() for name, place, words in rows
+]
+"""Each module is imported when its command is asked for."""
+PANELS: Final = {panel: tuple(name for name, _, _ in rows) for panel, rows in _PANELS.items()}

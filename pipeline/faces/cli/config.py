@@ -24,7 +24,7 @@ from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import Layer, Origin
 from pipeline.config.trust import Widening, as_json, is_trusted
 from pipeline.errors import UserError
-from pipeline.faces.cli.arguments import AsDocument
+from pipeline.faces.cli.arguments import AsDocument, repository_here
 from pipeline.faces.cli.text import print_text
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
@@ -64,13 +64,14 @@ def show(
     projects = projects_here(repository, loaded.config)
     if as_document:
         found = [{"toolchain": one.name, "folder": one.folder or TOP} for one in projects]
-        print_json({**document(loaded, widening, trusted=trusted), "projects": found, "notes": notes})
+        document = {"schema": SCHEMA, "values": _facts(loaded), "widening": as_json(widening), "trusted": trusted}
+        print_json({**document, "projects": found, "notes": notes})
     else:
         several = len(projects) > 1 or any(one.folder for one in projects)
         names = ", ".join(visible(f"{one.name} in {one.folder or TOP}") for one in projects)
         lines = [f"measured: {names}"] if several else []
         lines += [f"note: {visible(note)}" for note in notes]
-        print_text("\n".join([text(loaded, widening, trusted=trusted), *lines]))
+        print_text("\n".join([_text(loaded, widening, trusted=trusted), *lines]))
 
 
 @app.command()
@@ -123,7 +124,7 @@ def set_value(
     if user and repo:
         raise UserError("Give --user or --repo, not both.", Reason.USAGE)
     if user:
-        done = set_in_user_file(key, value, os.environ, _repository_here())
+        done = set_in_user_file(key, value, os.environ, repository_here())
     else:
         done = set_in_repository(key, value, os.environ, Repository.find(Path.cwd()))
     if as_document:
@@ -172,18 +173,6 @@ def _of_key(loaded: Loaded, key: str) -> dict[str, dict[str, Any]]:
     )
 
 
-def _repository_here() -> Repository | None:
-    try:
-        return Repository.find(Path.cwd())
-    except UserError:
-        return None
-
-
-def document(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> dict[str, Any]:
-    """Return the values with their origins, for `--json`."""
-    return {"schema": SCHEMA, "values": _facts(loaded), "widening": as_json(widening), "trusted": trusted}
-
-
 def _facts(loaded: Loaded) -> dict[str, dict[str, Any]]:
     values: dict[str, dict[str, Any]] = {}
     for key, value in loaded.values().items():
@@ -199,7 +188,7 @@ def _facts(loaded: Loaded) -> dict[str, dict[str, Any]]:
     return values
 
 
-def text(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> str:
+def _text(loaded: Loaded, widening: tuple[Widening, ...], *, trusted: bool) -> str:
     """Return the values with their origins, one line each."""
     rows: list[tuple[str, str]] = []
     for key, value in loaded.values().items():
@@ -285,11 +274,5 @@ def _answer(worktree: Path, widening: tuple[Widening, ...], *, as_document: bool
     if not as_document:
         print_text(told)
         return
-    document = {
-        "schema": TRUST_SCHEMA,
-        "repository": str(worktree),
-        "trusted": bool(widening),
-        "widening": store.as_json(widening),
-        "sha256": store.fingerprint(widening) if widening else None,
-    }
-    print_json(document)
+    said = {"widening": as_json(widening), "sha256": store.fingerprint(widening) if widening else None}
+    print_json({"schema": TRUST_SCHEMA, "repository": str(worktree), "trusted": bool(widening), **said})

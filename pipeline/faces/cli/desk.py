@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
@@ -17,7 +16,7 @@ from pipeline.app.report_form import ReportForm, came_back
 from pipeline.characters import visible
 from pipeline.config.user_folders import short
 from pipeline.errors import UserError
-from pipeline.faces.cli.arguments import AsDocument
+from pipeline.faces.cli.arguments import AsDocument, file_given
 from pipeline.faces.cli.editor import edit, require_editor
 from pipeline.faces.cli.text import print_text, terminal_width
 from pipeline.judge.reports.decode import JsonObject, Malformed
@@ -40,15 +39,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.agents.backends.desk import Asked, Desk
-    from pipeline.judge.reports.report_templates import Field
+
+
+DeskRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits.")]
+DeskRole = Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")]
 
 
 def desk(
-    run: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits."),
-    ] = None,
-    role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
+    run: DeskRun = None,
+    role: DeskRole = None,
     only_print: Annotated[bool, typer.Option("--print", help="Only print the desk's folder.")] = False,
 ) -> None:
     """Go to the desk where a run waits for your work.
@@ -122,11 +121,8 @@ _WAITING: Final = "An editor in a window of its own needs its option to wait, su
 
 
 def hand_in(
-    run: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits."),
-    ] = None,
-    role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
+    run: DeskRun = None,
+    role: DeskRole = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="FILE", help="The report, as JSON: report-template.json filled in."),
@@ -159,14 +155,27 @@ def hand_in(
     """
     desk, asked = human_answer.waiting_desk(run, role)
     schema = asked.report_schema
-    wanted = Wanted(report, verdict, give_up)
-    asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
-    if not wanted.number and asking:
-        content = at_the_terminal(desk, asked)
+    number = sum(each is not None for each in (report, verdict, give_up))
+    if number:
+        human_answer.refuse_unseen(desk, asked)
+    if number > 1:
+        raise UserError("Say the report by one of --report FILE, --verdict WORD, --give-up REASON.", Reason.USAGE)
+    if report is not None:
+        content = with_exact_words(schema, _from_file(report, asked))
+    elif verdict is not None:
+        content = with_exact_words(schema, _from_word(schema, verdict))
+    elif give_up is not None:
+        content = with_exact_words(schema, _from_reason(schema, give_up, asked))
+    elif sys.stdin.isatty() and sys.stdout.isatty() and not as_document:
+        difference = human_answer.checked_files(desk, asked)  # said first: a report takes longer to write
+        editor = require_editor(f", or give --report FILE: a filled-in copy of {short(desk.template, os.environ)}")
+        content = edited(ReportForm(desk, asked, difference), editor)
     else:
-        if wanted.number:
-            human_answer.refuse_unseen(desk, asked)
-        content = with_exact_words(schema, written(wanted, schema, desk, asked))
+        raise UserError(
+            "There is no terminal to ask you at, so no editor opens. Give --verdict WORD, --give-up REASON, or "
+            f"--report FILE: a filled-in copy of {short(desk.template, os.environ)}",
+            Reason.USAGE,
+        )
     if verdict is not None and asked.role is Role.CHECK:
         content = human_report.accepted(asked, content, prior=True)
     document = human_answer.hand_in(desk, asked, content)
@@ -193,54 +202,6 @@ def _text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What the options of the command say; at most one of them may."""
-
-    report: Path | None
-    verdict: str | None
-    give_up: str | None
-
-    @property
-    def number(self) -> int:
-        """Return how many of them say something."""
-        return sum(each is not None for each in (self.report, self.verdict, self.give_up))
-
-
-def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked) -> dict[str, Any]:
-    """Return the report that the options say.
-
-    Raises:
-        UserError: they say none, several, or one that cannot be read or does not exist for what is asked.
-    """
-    if not wanted.number:
-        raise UserError(
-            "There is no terminal to ask you at, so no editor opens. Give --verdict WORD, --give-up REASON, or "
-            f"--report FILE: a filled-in copy of {short(desk.template, os.environ)}",
-            Reason.USAGE,
-        )
-    if wanted.number > 1:
-        raise UserError("Say the report by one of --report FILE, --verdict WORD, --give-up REASON.", Reason.USAGE)
-    if wanted.report is not None:
-        return _from_file(wanted.report, asked)
-    if wanted.verdict is not None:
-        return _from_word(schema, wanted.verdict)
-    return _from_reason(schema, wanted.give_up or "", asked)
-
-
-def at_the_terminal(desk: Desk, asked: Asked) -> dict[str, Any]:
-    """Return the report of a person who is there, from an editor.
-
-    What the run would refuse of the files is said first: a report takes longer to write.
-
-    Raises:
-        UserError: there is no editor, or nothing came of it.
-    """
-    difference = human_answer.checked_files(desk, asked)
-    editor = require_editor(f", or give --report FILE: a filled-in copy of {short(desk.template, os.environ)}")
-    return edited(ReportForm(desk, asked, difference), editor)
-
-
 def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
     """Return the report that was written in the editor; what cannot count opens it again.
 
@@ -249,12 +210,16 @@ def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
     """
     opened = form.opened()
     for _ in range(_MOST):
-        _edit(form, editor)
+        try:
+            edit(form.file, editor)
+        except UserError as error:
+            raise _nothing(error.message.removesuffix(".")) from error
         text, filled = form.read()
         faults = form.faults(filled) if filled.report or filled.faults else []
         if not filled.report and not filled.faults:
             raise UserError(f"Nothing was handed in. The form says nothing yet. {_WAITING}", Reason.USAGE)
-        if text == unmarked(opened) and (faults or not _as_it_is(form)):
+        same = f"The form for {form.asked.dispatch} is as it was. Hand it in as it is?"  # it may be meant
+        if text == unmarked(opened) and (faults or not typer.confirm(same, default=False)):
             raise _nothing("The form was left as it was", _WAITING)
         if not faults:
             return form.report(filled)
@@ -262,18 +227,6 @@ def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
         print_text(f"{len(faults)} {told}; each is marked with #! in the form", err=True)
         opened = form.mark(text, filled, faults)
     raise _nothing(f"The form was edited {_MOST} times, and cannot count yet")
-
-
-def _as_it_is(form: ReportForm) -> bool:
-    """Ask whether a form from before is meant as it is."""
-    return typer.confirm(f"The form for {form.asked.dispatch} is as it was. Hand it in as it is?", default=False)
-
-
-def _edit(form: ReportForm, editor: Sequence[str]) -> None:
-    try:
-        edit(form.file, editor)
-    except UserError as error:
-        raise _nothing(error.message.removesuffix(".")) from error
 
 
 def _nothing(why: str, hint: str = "") -> UserError:
@@ -285,10 +238,7 @@ def _from_file(path: Path, asked: Asked) -> dict[str, Any]:
     def counts(found: JsonObject) -> bool:
         return not isinstance(parse_report(asked.kind, asked.role, asked.question, found), Malformed)
 
-    try:
-        found = report_of_person(path.read_bytes(), counts)
-    except OSError as error:
-        raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from error
+    found = report_of_person(file_given(path), counts)
     if isinstance(found, Malformed):
         raise UserError(f"Nothing was handed in. {found.sentence}", Reason.USAGE, path=str(path))
     if (place := unfilled(found)) is not None:
@@ -300,7 +250,9 @@ def _from_word(schema: Mapping[str, Any], word: str) -> dict[str, Any]:
     field = deciding(schema)
     if field is None:
         raise UserError("This report has no word that decides; give it with --report FILE.", Reason.USAGE)
-    if (value := _value(field, word)) is None:
+    either = {"true": True, "yes": True, "false": False, "no": False}
+    value = meant(field.words, word) if field.words else either.get(word.strip().casefold())
+    if value is None:
         accepted = ", ".join(field.words) or "yes, no"
         raise UserError(f"--verdict {word}: accepted: {accepted}.", Reason.USAGE, details={"accepted": field.words})
     return {field.name: value}
@@ -318,9 +270,3 @@ def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[s
             ),
         )
     return report
-
-
-def _value(field: Field, said: str) -> Any:
-    """Return what *said* means for a field that decides, None if nothing."""
-    either = {"true": True, "yes": True, "false": False, "no": False}
-    return meant(field.words, said) if field.words else either.get(said.strip().casefold())

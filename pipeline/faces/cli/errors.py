@@ -41,7 +41,6 @@ _LIBRARIES: Final = ("pydantic", "typer", "anyio", "PyYAML")
 _NO_CHOICE: Final = re.compile(r"'([^']*)' is not one of ((?:'[^']*'(?:, )?)+)")
 _SECRET: Final = re.compile(r"(\benv\.[^=]+=).*", re.DOTALL)
 _COVERED: Final = r"\1***"
-_NOTHING: Final = "nothing was changed"
 _UNDONE: Final = {
     **dict.fromkeys(("run", "resume", "approve", "reject", "answer"), "nothing was begun"),
     "demo": "the example is not finished, and its folder can be removed",
@@ -106,7 +105,9 @@ def _tell(error: BaseException, *, json: bool) -> int:
         case typer.Exit():
             return error.exit_code
         case KeyboardInterrupt() | StoppedError() | typer.Abort():
-            return _tell_interrupted(UserError(_interrupted(sys.argv[1:]), Reason.INTERRUPTED), json=json)
+            command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+            said = f"Interrupted: {_UNDONE.get(command, 'nothing was changed')}."
+            return _tell_interrupted(UserError(said, Reason.INTERRUPTED), json=json)
         case _ if (usage := _usage_message(error)) is not None:
             command = getattr(getattr(error, "ctx", None), "command_path", "redfirst")
             # A group that was called with nothing: its help is the message, or has been printed already.
@@ -122,30 +123,17 @@ def _tell(error: BaseException, *, json: bool) -> int:
 
 
 def _tell_unforeseen(error: BaseException, *, json: bool) -> int:
-    told = _of_git(error)
-    if told is None:
-        _tell_bug(error, json=json)
-        return _BUG
-    _render(told, json=json)
-    return exit_code(Outcome.REJECTED, told.reason)
-
-
-def _of_git(error: BaseException) -> UserError | None:
-    """Return what git itself said, where it failed; a log is left, for it may be our fault after all."""
+    """Tell what git itself said, where it failed; a log is left, for it may be our fault after all, as all else is."""
     from pipeline.repo import GitError
 
     if not isinstance(error, GitError):
-        return None
+        _tell_bug(error, json=json)
+        return _BUG
     told = error.told()
     log = _write_log(error)
     told.message += f" If that is no matter of this repository, report it with {log}" if log else ""
-    return told
-
-
-def _interrupted(argv: Sequence[str]) -> str:
-    """Return what is true of a command that was interrupted before it could say it itself."""
-    words = [word for word in argv if not word.startswith("-")]
-    return f"Interrupted: {_UNDONE.get(words[0] if words else '', _NOTHING)}."
+    _render(told, json=json)
+    return exit_code(Outcome.REJECTED, told.reason)
 
 
 def _tell_interrupted(error: UserError, *, json: bool) -> int:
@@ -179,14 +167,12 @@ def _usage_message(error: BaseException) -> str | None:
         return f"No such option: {option}. Did you mean {' or '.join(options)}?"
     said = str(format_message()).strip().replace("Value error, ", "")
     choice = _NO_CHOICE.search(said)
-    near = _nearest(choice[1], re.findall(r"'([^']*)'", choice[2])) if choice is not None else None
-    return f"{said} Did you mean '{near}'?" if near else said
-
-
-def _nearest(word: str, accepted: Sequence[str]) -> str | None:
+    if choice is None:
+        return said
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, accepted, n=1)), None)
+    near = get_close_matches(choice[1], re.findall(r"'([^']*)'", choice[2]), n=1)
+    return f"{said} Did you mean '{near[0]}'?" if near else said
 
 
 def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:

@@ -35,22 +35,10 @@ if TYPE_CHECKING:
 _LINES: Final = 20
 _NOTHING: Final = "Nothing was decided yet."
 _SHOWN_IDS: Final = 5
-_GOOD: Final = frozenset(
-    {
-        "OK",
-        "CLAIMED",
-        "DRAFTED",
-        "ONE_TASK",
-        "NOT_ASKED",
-        "ACCEPTABLE",
-        "RED",
-        "GREEN",
-        "GREEN_INCOMPLETE",
-        "PUBLISHED",
-        "STUBBED",
-        "SEAM_DONE",
-    }
-)
+_GOOD: Final = frozenset({
+    *("OK", "CLAIMED", "DRAFTED", "ONE_TASK", "NOT_ASKED", "ACCEPTABLE"),
+    *("RED", "GREEN", "GREEN_INCOMPLETE", "PUBLISHED", "STUBBED", "SEAM_DONE"),
+})  # fmt: skip
 
 
 def explain(
@@ -109,7 +97,9 @@ def explain_text(document: ExplainDocument, width: int | None = None) -> str:
     lines = [*wrapped(_stands(document), width), *_since(document, width), _head(last)]
     # What follows and the rule that says so always fit; the evidence and the dispatches are for -v.
     lines += columned(first_rows(_in_short(last), _LINES // 2, width), width, indent=3)
-    detours = [(f"{line.number}.", _detour(line)) for line in reversed(earlier) if _is_detour(line)]
+    # Waiting at a gate was asked for: nothing went wrong.
+    back = [one for one in earlier if one.paid or one.exhausted or (one.outcome and one.reason is not Reason.APPROVAL)]
+    detours = [(f"{line.number}.", _detour(line)) for line in reversed(back)]
     if detours:
         lines.append("before that, the newest first, what was sent back or tried again:")
         lines += columned(first_rows(detours, _LINES - 1 - len(lines), width), width, indent=3)
@@ -156,7 +146,7 @@ def _reasons(line: DecisionLine) -> list[tuple[str, str]]:
         *(("measured", _tests_text(tests)) for tests in line.tests),
         *([("signal", several_lines(line.note))] if line.note and not is_said else []),
         *(("found", visible(text)) for text in line.facts if text != line.note),
-        ("rule", _rule(line)),
+        ("rule", line.row + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else "")),
         *(("counts", str(counter)) for counter in line.paid),
         *(("used up", f"{one.counter}, so: {one.follows}") for one in line.exhausted),
         *([("blockers", f"on record: {', '.join(map(visible, line.blockers))}")] if line.blockers else []),
@@ -177,20 +167,9 @@ def _in_short(line: DecisionLine) -> list[tuple[str, str]]:
     ]
 
 
-def _rule(line: DecisionLine) -> str:
-    return line.row + (f": {line.says}" if line.says else "") + (f" ({line.source})" if line.source else "")
-
-
-def _is_detour(line: DecisionLine) -> bool:
-    # Waiting at a gate was asked for: nothing went wrong.
-    return bool(line.paid or line.exhausted or (line.outcome and line.reason is not Reason.APPROVAL))
-
-
 def _detour(line: DecisionLine) -> str:
     task = f", task {visible(line.task)}" if line.task else ""
-    counts = "".join(
-        f" ({counter.loop.value} {counter.spent} of {counter.limit})" for counter in line.paid if counter.limit
-    )
+    counts = "".join(f" ({one.loop.value} {one.spent} of {one.limit})" for one in line.paid if one.limit)
     return f"{line.step}{task}: {line.signal.value}: {visible(on_one_line(line.note or line.says))}{counts}"
 
 

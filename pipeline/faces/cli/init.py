@@ -34,7 +34,7 @@ from pipeline.terminal import print_json
 from todo import FolderSource, Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 SCHEMA: Final = "redfirst.init/1"
 _INDEX: Final = "# Issues\n\n## Core\n"
@@ -91,22 +91,33 @@ def init(
             raise UserError("--notify is a call of its own. --argv, --dry-run and --json go with it.", Reason.USAGE)
         _add_notice(repository.worktree, notify, _split(argv), dry_run=dry_run, as_document=as_document)
         return
-    _refuse_unknown(agent)
+    if agent is not None and agent not in names():
+        raise _no_agent(agent)
     if not dry_run:
         _refuse_second(repository, _same(agent or _usual(environ), model, argv, tracker=tracker))
     known = _known(environ, model)
     start = _chosen(agent, known, environ, model, _words(agent, argv))
     text = toml(start) + as_tables(projects_here(repository, Config()))
-    asks = _asks_for_trust(repository, text, environ)
+    # it is loaded: a file that does not load is no start
+    file = RepositoryFile(OWN_FILE, text.encode(), tracked=False)
+    asks = bool(widening_in(repository, load(repository.worktree, environ=environ, repo_file=file), environ))
+    lacks = {"your program, at argv": start.lacks_program, "the model's name, at model": start.lacks_model}
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "ok": True,
+        "agent": start.name,
+        "path": str(repository.worktree / OWN_FILE),
+        "written": not dry_run,
+        "tracker": False,
+        "text": text,
+        "found": [each.name for each in known],
+        "to_write": [what for what, is_lacking in lacks.items() if is_lacking and not dry_run],
+        "next": [_same(agent, model, argv, tracker=tracker)],
+    }
     if not dry_run:
         _write_new(repository.worktree / OWN_FILE, text)
-    made = tracker and not dry_run and _make_tracker(repository.worktree / TRACKER)
-    following = (
-        _next(repository, start, asks=asks, tracker=made)
-        if not dry_run
-        else [_same(agent, model, argv, tracker=tracker)]
-    )
-    document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
+        document["tracker"] = made = tracker and _make_tracker(repository.worktree / TRACKER)
+        document["next"] = _next(repository, start, asks=asks, tracker=made)
     if as_document:
         print_json(document)
     elif document["written"]:
@@ -171,6 +182,7 @@ def _chosen(
 ) -> Start:
     if agent is None:
         if known[0].name == HUMAN:
+            others = (name for name in names() if name not in {HUMAN, COMMAND})
             raise UserError(
                 "No agent that redfirst knows is installed here, no local model server answers, and no key for a model "
                 "service is set.",
@@ -179,7 +191,7 @@ def _chosen(
                     "npm install -g @anthropic-ai/claude-code && redfirst init",
                     "redfirst init --agent human   # do the work yourself, with the same gate",
                     "redfirst init --agent command --argv PROGRAM   # a program of your own",
-                    f"redfirst init --agent NAME   # for one that you will install: {', '.join(_others())}",
+                    f"redfirst init --agent NAME   # for one that you will install: {', '.join(others)}",
                     "redfirst demo   # see the whole way with scripted agents",
                 ),
             )
@@ -188,11 +200,6 @@ def _chosen(
     if chosen is None:
         raise _no_agent(agent)
     return chosen
-
-
-def _refuse_unknown(agent: str | None) -> None:
-    if agent is not None and agent not in names():
-        raise _no_agent(agent)
 
 
 def _no_agent(agent: str) -> UserError:
@@ -204,10 +211,6 @@ def _no_agent(agent: str) -> UserError:
         Reason.USAGE,
         details={"accepted": list(names())},
     )
-
-
-def _others() -> tuple[str, ...]:
-    return tuple(name for name in names() if name not in {HUMAN, COMMAND})
 
 
 def _refuse_second(repository: Repository, again: str) -> None:
@@ -225,14 +228,6 @@ def _refuse_second(repository: Repository, again: str) -> None:
                 f"{again} --dry-run   # shows what it would have been",
             ),
         )
-
-
-def _asks_for_trust(repository: Repository, text: str, environ: Mapping[str, str]) -> bool:
-    """Return whether what is about to be written needs trust; it is loaded: a file that does not load is no start."""
-    loaded = load(
-        repository.worktree, environ=environ, repo_file=RepositoryFile(OWN_FILE, text.encode(), tracked=False)
-    )
-    return bool(widening_in(repository, loaded, environ))
 
 
 def _write_new(path: Path, text: str) -> None:
@@ -258,38 +253,6 @@ def _make_tracker(folder: Path) -> bool:
         folder.mkdir()
     _write_new(folder / "README.md", _INDEX)
     return True
-
-
-def _document(
-    repository: Repository,
-    start: Start,
-    text: str,
-    known: tuple[Start, ...],
-    following: list[str],
-    *,
-    written: bool,
-    tracker: bool,
-) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "ok": True,
-        "agent": start.name,
-        "path": str(repository.worktree / OWN_FILE),
-        "written": written,
-        "tracker": tracker,
-        "text": text,
-        "found": [each.name for each in known],
-        "to_write": list(_to_write(start)) if written else [],
-        "next": following,
-    }
-
-
-def _to_write(start: Start) -> Iterator[str]:
-    """Yield what only the user can write into the file before anything can be asked, and where."""
-    if start.lacks_program:
-        yield "your program, at argv"
-    if start.lacks_model:
-        yield "the model's name, at model"
 
 
 def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) -> list[str]:

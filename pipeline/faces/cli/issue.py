@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -29,11 +28,12 @@ from pipeline.app.issue_records import (
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_advice, tracker_folder
 from pipeline.errors import UserError
+from pipeline.faces.cli.arguments import text_given
 from pipeline.faces.cli.editor import edit as open_editor
 from pipeline.faces.cli.editor import require_editor
-from pipeline.faces.cli.text import fitted, print_text
+from pipeline.faces.cli.text import print_text
 from pipeline.outcomes import Reason
-from pipeline.terminal import echo, visible_lines
+from pipeline.terminal import visible_lines
 from todo import (
     ErrorKind,
     FolderSource,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
     from pipeline.app.issue_records import ClaimRecord
-    from todo import Issue
+    from todo import Issue, Problem
 
 
 _NEXT: Final = {
@@ -78,6 +78,14 @@ def user_errors(folder: Path) -> Generator[None]:
         actions = (tracker_advice(folder),) if error.kind is ErrorKind.TRACKER_INVALID else _NEXT.get(error.kind, ())
         message = f"{path}: {error.message}" if error.kind is ErrorKind.TRACKER_INVALID else error.message
         raise UserError(message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
+
+
+@contextmanager
+def tracker_in(root: Path | None) -> Generator[tuple[Path, Tracker]]:
+    """Yield the tracker of a repository with its folder; what it refuses is the error that `main` renders."""
+    folder = folder_of(root)
+    with user_errors(folder):
+        yield folder, Tracker(FolderSource(folder))
 
 
 def say_written(folder: Path, issue_id: str) -> None:
@@ -109,56 +117,23 @@ def claim_words(issue: str, claim: ClaimRecord) -> str:
 
 def print_issues(folder: str, issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
     """Print a list of issues."""
-    listed = issues_text(folder, issues, claims, as_json=as_json)
-    if listed:
-        echo(listed)
-
-
-def issues_text(folder: str, issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> str:
-    """Return a list of issues as it is printed."""
     if as_json:
-        records = tuple(record_of(issue, folder, claims) for issue in issues)
-        return json.dumps(asdict(IssueListDocument(issues=records)))
+        _print_json(IssueListDocument(issues=tuple(record_of(issue, folder, claims) for issue in issues)))
+        return
     width = max((len(issue.id) for issue in issues), default=0)
-    lines: list[str] = []
     for issue in issues:
         labels = f"  [{', '.join(issue.labels)}]" if issue.labels else ""
         claim = claims.get(issue.id)
         held = f"  {claim.run} in {Path(claim.worktree).name}: {claim.status}" if claim is not None else ""
-        lines.append(fitted(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}{held}")))
-    return "\n".join(lines)
-
-
-def print_ready(folder: str, issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
-    """Print those that no run has; of the others a person is told who has them."""
-    listed, left_out = ready_text(folder, issues, claims, as_json=as_json)
-    if listed:
-        echo(listed)
-    if left_out:
-        echo(left_out, err=True)
-
-
-def ready_text(
-    folder: str, issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool
-) -> tuple[str, str]:
-    """Return the list of those that no run has, and for stderr who has the others; both as they are printed."""
-    listed = issues_text(folder, [issue for issue in issues if issue.id not in claims], claims, as_json=as_json)
-    held = [issue.id for issue in issues if issue.id in claims and not as_json]
-    words = [visible(f"{issue} is not listed: {claim_words(issue, claims[issue])}") for issue in held]
-    return listed, "\n".join(fitted(line, err=True) for line in words)
+        print_text(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}{held}"))
 
 
 def say_left_out(folder: str, files: Sequence[TrackerError]) -> None:
-    """Say on stderr which files are not listed, and why."""
-    if files:
-        echo(left_out_text(folder, files), err=True)
-
-
-def left_out_text(folder: str, files: Sequence[TrackerError]) -> str:
-    """Return which files are not listed, and why; they may be other tools' own."""
-    lines = [f"{folder}/{error.path} is not listed: {error.message}" for error in files[:_SHOWN]]
-    lines += [f"{len(files) - _SHOWN} more files are not listed: redfirst issue lint"] if len(files) > _SHOWN else []
-    return "\n".join(fitted(visible(line), err=True) for line in lines)
+    """Say on stderr which files are not listed, and why; they may be other tools' own."""
+    for error in files[:_SHOWN]:
+        print_text(visible(f"{folder}/{error.path} is not listed: {error.message}"), err=True)
+    if len(files) > _SHOWN:
+        print_text(f"{len(files) - _SHOWN} more files are not listed: redfirst issue lint", err=True)
 
 
 app = typer.Typer(
@@ -191,9 +166,7 @@ def list_issues(
       redfirst issue list --status todo --label bug
     """
     wanted = None if status is None else _status(status)
-    folder = folder_of(root)
-    with user_errors(folder):
-        tracker = Tracker(FolderSource(folder))
+    with tracker_in(root) as (folder, tracker):
         issues, left_out = tracker.issues(), tracker.unreadable()
     labels = set(label or ())
     found = [issue for issue in issues if wanted in {None, issue.status} and labels.issubset(issue.labels)]
@@ -212,11 +185,13 @@ def ready(as_json: AsJson = False, root: Root = None) -> None:
 
       redfirst issue ready --json
     """
-    folder = folder_of(root)
-    with user_errors(folder):
-        tracker = Tracker(FolderSource(folder))
+    with tracker_in(root) as (folder, tracker):
         issues, left_out = tracker.ready(), tracker.unreadable()
-    print_ready(folder.name, issues, claims_of(folder.parent), as_json=as_json)
+    claims = claims_of(folder.parent)
+    print_issues(folder.name, [issue for issue in issues if issue.id not in claims], claims, as_json=as_json)
+    for issue in issues:
+        if issue.id in claims and not as_json:  # a person is told who has them
+            print_text(visible(f"{issue.id} is not listed: {claim_words(issue.id, claims[issue.id])}"), err=True)
     say_left_out(folder.name, left_out)
 
 
@@ -229,9 +204,7 @@ def show(issue_id: IssueId, as_json: AsJson = False, root: Root = None) -> None:
 
       redfirst issue show GAL-39 --json
     """
-    folder = folder_of(root)
-    with user_errors(folder):
-        tracker = Tracker(FolderSource(folder))
+    with tracker_in(root) as (folder, tracker):
         issue_id = tracker.named(issue_id)
         issue = tracker.read(issue_id)
         text = (tracker.raw(file_name(issue_id)) or b"").decode()
@@ -277,7 +250,7 @@ def new(
     """
     if issue_id is not None and parent is not None:
         raise UserError("Give --id or --parent, not both: a sub-issue gets its id from its parent.", Reason.USAGE)
-    text, labels = _TEMPLATE if body is None else _text_of(body), tuple(label or ())
+    text, labels = _TEMPLATE if body is None else text_given(body, "--body "), tuple(label or ())
     folder = folder_of(root)
     if edit:
         require_editor(", or give the text without --edit: --body FILE, or --body - for standard input")
@@ -296,12 +269,10 @@ def new(
         )
         filed, files = _edited(folder, wanted) if edit else _filed(folder, wanted)
     typer.echo(filed)
-    said = f"{folder.name}/{file_name(filed)} is filed: commit it, since a run reads what is committed"
+    said = "is filed: commit it, since a run reads what is committed"
     if body is None and not edit:
-        said = (
-            f"{folder.name}/{file_name(filed)} has a template: fill it in (redfirst issue edit {filed}), then commit it"
-        )
-    print_text(visible(said), err=True)
+        said = f"has a template: fill it in (redfirst issue edit {filed}), then commit it"
+    print_text(visible(f"{folder.name}/{file_name(filed)} {said}"), err=True)
     paths = shlex.join(os.path.relpath(folder / name) for name in files)
     print_text(visible(f"  git add -- {paths} && git commit -m {shlex.quote(f'File {filed}')} -- {paths}"), err=True)
 
@@ -317,9 +288,7 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
 
       redfirst issue edit GAL-39 --dir ../shop
     """
-    folder = folder_of(root)
-    with user_errors(folder):
-        tracker = Tracker(FolderSource(folder))
+    with tracker_in(root) as (folder, tracker):
         issue_id = checked_id(tracker.named(issue_id))
         former = None
         try:
@@ -328,16 +297,14 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
             if tracker.raw(file_name(issue_id)) is None:
                 raise  # one that is there, but broken, is to be mended
     open_editor(folder / file_name(issue_id))
-    with user_errors(folder):
-        tracker = Tracker(FolderSource(folder))
+    with tracker_in(root) as (_, tracker):
         found = [problem for problem in lint(tracker) if problem.path == file_name(issue_id)]
         if not found:  # the line that lists it shows its status and title
             write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status, former))
             say_written(folder, issue_id)
             return
     for problem in found:
-        place = f"{folder.name}/{problem.path}" + ("" if problem.line is None else f":{problem.line}")
-        print_text(visible(f"{place}: {problem.rule}: {problem.message}"), err=True)
+        _print_problem(replace(problem, path=f"{folder.name}/{problem.path}"), err=True)
     raise typer.Exit(2)
 
 
@@ -355,9 +322,7 @@ def set_status(
       redfirst issue status GAL-39 done
     """
     wanted = _status(status)
-    folder = folder_of(root)
-    with user_errors(folder):
-        tracker = Tracker(FolderSource(folder))
+    with tracker_in(root) as (folder, tracker):
         issue_id = tracker.named(issue_id)
         write_edits(folder, tracker.set_status(issue_id, wanted))
     say_written(folder, issue_id)
@@ -377,9 +342,7 @@ def comment(
       redfirst issue comment GAL-39 "The name is checked now." --dir ../shop
     """
     day = _today()
-    folder = folder_of(root)
-    with user_errors(folder):
-        tracker = Tracker(FolderSource(folder))
+    with tracker_in(root) as (folder, tracker):
         issue_id = tracker.named(issue_id)
         write_edits(folder, tracker.comment(issue_id, day, text))
     say_written(folder, issue_id)
@@ -396,20 +359,23 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
 
       redfirst issue lint --json
     """
-    folder = folder_of(root)
-    with user_errors(folder):
-        problems = lint(Tracker(FolderSource(folder)))
+    with tracker_in(root) as (folder, tracker):
+        problems = lint(tracker)
     found = tuple(replace(problem, path=f"{folder.name}/{problem.path}") for problem in problems)
     if as_json:
         _print_json(IssueLintDocument(ok=not found, problems=found))
     else:
         for problem in found:
-            place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
-            print_text(visible(f"{place}: {problem.rule}: {problem.message}"))
+            _print_problem(problem)
         if not found:
             typer.echo("No problems.", err=True)
     if found:
         raise typer.Exit(2)
+
+
+def _print_problem(problem: Problem, *, err: bool = False) -> None:
+    place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
+    print_text(visible(f"{place}: {problem.rule}: {problem.message}"), err=err)
 
 
 def _status(word: str) -> Status:
@@ -432,7 +398,7 @@ def _today() -> date:
         raise UserError(f"SOURCE_DATE_EPOCH={given} is not a number of seconds.", Reason.USAGE) from None
 
 
-def _print_json(document: IssueDocument | IssueLintDocument) -> None:
+def _print_json(document: IssueDocument | IssueListDocument | IssueLintDocument) -> None:
     typer.echo(json.dumps(asdict(document)))
 
 
@@ -503,12 +469,3 @@ def next_id(folder: Path) -> str:
 
     with user_errors(folder):
         return _tracker(folder).draft(NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name)))[0]
-
-
-def _text_of(place: str) -> str:
-    try:
-        return (sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()).decode()
-    except OSError as error:
-        raise UserError(f"--body {place} cannot be read: {error.strerror}.", Reason.USAGE, path=place) from None
-    except UnicodeDecodeError:
-        raise UserError(f"--body {place} is not UTF-8.", Reason.USAGE, path=place) from None

@@ -1,8 +1,12 @@
-"""`redfirst queue` and `redfirst work`: what is to be run, and who runs it (docs/how-to/several-issues.md)."""
+"""`redfirst queue`, `work`, `deliver` and `trigger`: what is to be run, who runs it, and who orders it from outside.
+
+See docs/how-to/several-issues.md and start-runs-from-outside.md.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -11,19 +15,21 @@ import typer
 from pipeline.app.event_stream import told_event
 from pipeline.app.run_list import list_runs
 from pipeline.characters import visible
+from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
-from pipeline.faces.cli.text import columned, print_text, say
+from pipeline.faces.cli.text import columned, print_result, print_text, say
 from pipeline.outcomes import PAUSED, Reason
 from pipeline.queue import lines, orders
 from pipeline.queue.lines import OrderLine, RunWords
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
-from pipeline.terminal import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.app.ordering import OrderRecord
+    from pipeline.app.deliver import DeliveryDocument
+    from pipeline.app.ordering import OrderRecord, QueueDocument
+    from pipeline.app.triggers import TriggerRecord, TriggersDocument
     from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
 
@@ -127,7 +133,6 @@ def release(orders: Orders, as_document: AsDocument = False) -> None:
 
 
 def _change(names: Sequence[str], what: Literal["drop", "hold", "release"], *, as_document: bool) -> None:
-
     _tell(orders.change(Repository.find(Path.cwd()), os.environ, names, what), as_document=as_document)
 
 
@@ -136,11 +141,7 @@ def _tell(found: Sequence[Order], repository: Repository | None = None, *, as_do
     from pipeline.app.ordering import limited, queue_document
 
     runs = list_runs(repository).runs if repository is not None and any(map(limited, found)) else ()
-    document = queue_document(found, runs)
-    if as_document:
-        print_document(document)
-    else:
-        print_text(orders_text(document.orders))
+    print_result(queue_document(found, runs), orders_text, as_document=as_document)
 
 
 _SOME_FAILED: Final = 8
@@ -205,10 +206,7 @@ def _print_verdicts(repository: Repository, jobs: int | None, *, as_document: bo
 
     found = verdicts(repository, os.environ, jobs)
     document = QueueDocument(orders=tuple(record_of(order, verdict) for order, verdict in found))
-    if as_document:
-        print_document(document)
-    else:
-        print_text(orders_text(document.orders))
+    print_result(document, orders_text, as_document=as_document)
     for said in resting(repository, os.environ):
         say(visible(said))
 
@@ -250,18 +248,15 @@ def _outcome_words(one: Order | OrderRecord) -> str:
     return PAUSED if one.reason == Reason.INTERRUPTED else f"{one.outcome} ({one.reason})"
 
 
-def orders_text(records: Sequence[OrderRecord]) -> str:
+def orders_text(document: QueueDocument) -> str:
     """Return the queue for a person: open orders, then the last ones that are over."""
-    opened = [one for one in records if one.closed_at is None]
-    closed = [one for one in records if one.closed_at is not None][-_CLOSED:]
-    if not records:
+    opened = [one for one in document.orders if one.closed_at is None]
+    closed = [one for one in document.orders if one.closed_at is not None][-_CLOSED:]
+    if not document.orders:
         return "The queue is empty. Order an issue: redfirst queue add ISSUE"
-    rows = [(f"{one.order}  {_what(one)}", _standing(one)) for one in (*opened, *closed)]
+    whats = {one.order: one.issue or (one.run or "").rpartition("/")[2] for one in document.orders}
+    rows = [(f"{one.order}  {whats[one.order]}", _standing(one)) for one in (*opened, *closed)]
     return "\n".join(visible(line) for line in columned(rows, None, indent=0))
-
-
-def _what(one: OrderRecord) -> str:
-    return one.issue or (one.run or "").rpartition("/")[2]
 
 
 def _standing(one: OrderRecord) -> str:
@@ -271,3 +266,95 @@ def _standing(one: OrderRecord) -> str:
     more += ["begins" if one.begins else one.why or "", f"log {one.log}" if one.state == "started" else ""]
     more += [one.note if one.outcome != "completed" else ""]
     return ", ".join([said, *filter(None, more)])
+
+
+# --- what orders runs from outside -----------------------------------------------------------------------------
+
+triggers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what orders runs from outside.")
+_MOST_HEADERS: Final = 1 << 16
+Trigger = Annotated[str, typer.Argument(metavar="NAME", help="The trigger: the NAME of [triggers.NAME].")]
+
+
+def deliver(
+    name: Trigger,
+    headers: Annotated[
+        Path,
+        typer.Option("--headers", metavar="FILE", help="The headers of the request, a line NAME: VALUE for each."),
+    ],
+    as_document: AsDocument = False,
+) -> None:
+    """Hand a delivery to a trigger: a webhook's headers, and its body on standard input.
+
+    It is proven, recorded, and ordered if the trigger says so. The same delivery twice is one order. It exits with 0
+    where the delivery is taken, also if nothing was to be done.
+
+    Examples:
+      redfirst deliver label --headers headers.txt
+
+      redfirst deliver label --headers headers.txt --json
+    """
+    from pipeline.app.deliver import deliver as take
+    from pipeline.app.webhooks import LARGEST
+
+    repository = Repository.find(Path.cwd())
+    found = take(repository, os.environ, name, _headers(headers), sys.stdin.buffer.read(LARGEST + 1))
+    print_result(found, _delivered_text, as_document=as_document)
+
+
+def _delivered_text(found: DeliveryDocument) -> str:
+    if found.order is None or found.result not in {"ordered", "held"}:
+        return f"nothing is ordered: {found.note}"
+    more = f"; it waits for: redfirst queue release {found.order}" if found.result == "held" else ""
+    return f"{found.issue} is ordered ({found.order}){more}"
+
+
+def _headers(path: Path) -> dict[str, str]:
+    try:
+        with path.open("rb") as file:
+            lines = file.read(_MOST_HEADERS).decode(errors="replace").splitlines()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.", Reason.USAGE, path=str(path)) from error
+    pairs = (line.partition(":") for line in lines)
+    return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+
+
+@triggers.command(name="list")
+def list_all(as_document: AsDocument = False) -> None:
+    """List the triggers, and how each stands.
+
+    Examples:
+      redfirst trigger list
+
+      redfirst trigger list --json
+    """
+    from pipeline.app.triggers import list_triggers, read_triggers
+
+    repository = Repository.find(Path.cwd())
+    found = list_triggers(repository, os.environ, read_triggers(repository, os.environ))
+    print_result(found, _triggers_text, as_document=as_document)
+
+
+@triggers.command()
+def resume(name: Trigger, as_document: AsDocument = False) -> None:
+    """Let a trigger order again that failures have paused.
+
+    Examples:
+      redfirst trigger resume label
+
+      redfirst trigger resume label --json
+    """
+    from pipeline.app.triggers import resume_trigger
+
+    print_result(resume_trigger(Repository.find(Path.cwd()), os.environ, name), _triggers_text, as_document=as_document)
+
+
+def _triggers_text(found: TriggersDocument) -> str:
+    rows = [(f"{one.name}  {one.source}", _trigger_text(one)) for one in found.triggers]
+    return "\n".join(columned(rows, None, indent=0)) or "There is no [triggers.NAME]."
+
+
+def _trigger_text(one: TriggerRecord) -> str:
+    said = ["on" if one.enabled else "off", f"{one.orders} order{'' if one.orders == 1 else 's'}"]
+    said += [f"paused after failures: redfirst trigger resume {one.name}"] if one.paused else []
+    said += [f"{one.missing} is not set"] if one.missing else []
+    return ", ".join(said)

@@ -17,7 +17,7 @@ from pipeline.app.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, 
 from pipeline.app.run_config import pairs
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.faces.cli.arguments import AsDocument
+from pipeline.faces.cli.arguments import AsDocument, repository_here
 from pipeline.faces.cli.text import columned, print_text, terminal_width
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.matrix.recipes.model import Kind
@@ -167,23 +167,14 @@ def show(
     if not isinstance(shown, Preview):
         raise unsound(word, found.file, shown)
     if as_document:
-        print_json(_document(recipe.name, recipe.version, shown))
+        steps = [asdict(step) for step in shown.steps]
+        about = {"recipe": {"name": recipe.name, "version": recipe.version}, "steps": steps}
+        most = {"dispatches": shown.dispatches, "limit": shown.limit}
+        print_json({"schema": "redfirst.recipe-plan/1", "ok": True, **about, **most})
     elif drawn:
         typer.echo(visible(mermaid(shown), keep="\n"))
     else:
         print_text("\n".join([*step_lines(shown), f"{most_line(shown)} Nobody was asked."]))
-
-
-def _document(name: str, version: int, shown: Preview) -> dict[str, object]:
-    steps = [asdict(step) for step in shown.steps]
-    return {
-        "schema": "redfirst.recipe-plan/1",
-        "ok": True,
-        "recipe": {"name": name, "version": version},
-        "steps": steps,
-        "dispatches": shown.dispatches,
-        "limit": shown.limit,
-    }
 
 
 Theirs = Annotated[
@@ -243,11 +234,7 @@ def new(
     if name is None and source is None:
         raise UserError("Say what the recipe is called, or what it is made from: --from FILE.", Reason.USAGE)
     called = name or (recipe_writing.name_in(source) if source is not None else "")
-    try:
-        here = Repository.find(Path.cwd())
-    except UserError:
-        here = None
-    place = recipe_writing.Place(called, here, theirs, force, dict(os.environ))
+    place = recipe_writing.Place(called, repository_here(), theirs, force, dict(os.environ))
     written = recipe_writing.new_recipe(place) if source is None else recipe_writing.recipe_of_prompt(place, source)
     _tell(written, as_document=as_document)
 
@@ -299,9 +286,7 @@ def most_line(shown: Preview, limit: int | None = None) -> str:
 def _facts(step: Planned) -> list[str]:
     if step.kind == Kind.PHASE:  # each comes after the one before it, and writes what the tasks name
         return []
-    after = [f"after {one.earlier}: both touch {' and '.join(dict.fromkeys(one.patterns))}" for one in step.after]
-    return [
-        *([f"sees {', '.join(step.sees)}"] if step.sees else []),
-        *([f"may write {', '.join(step.writes)}"] if step.writes else []),
-        *after,
-    ]
+    facts = [f"sees {', '.join(step.sees)}"] if step.sees else []
+    facts += [f"may write {', '.join(step.writes)}"] if step.writes else []
+    after = (f"after {one.earlier}: both touch {' and '.join(dict.fromkeys(one.patterns))}" for one in step.after)
+    return [*facts, *after]

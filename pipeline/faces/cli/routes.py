@@ -13,7 +13,7 @@ import typer
 from pipeline.app.recipe_files import library_here
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.faces.cli.arguments import AsDocument
+from pipeline.faces.cli.arguments import AsDocument, text_given
 from pipeline.faces.cli.text import columned, print_text, terminal_width
 from pipeline.matrix.recipes import simulation as of_steps
 from pipeline.matrix.recipes.next_steps import RecipeMachine
@@ -133,7 +133,7 @@ def simulate(
     """
     name = "stdin" if str(signals) == "-" else str(signals)
     gates = _gates(approve)
-    text = _read(signals)
+    text = text_given(str(signals))
     try:
         walk = _walk(recipe, text, gates, parallel)
     except SignalsError as error:
@@ -176,17 +176,7 @@ def _walk(word: str, text: str, gates: frozenset[str], parallel: int) -> Walk:
     settings = Settings(gates=gates, parallel=parallel, phases=EVERYBODY)
     if word == "issue":
         return simulation.simulate(text, settings)
-
     recipe = chosen(library_here(), word).recipe
     if phases := phases_of(recipe):
         return simulation.simulate(text, replace(settings, phases=phases))
     return of_steps.simulate(text, RecipeMachine(recipe, inputs_of(recipe, {}, complete=False)[0]))
-
-
-def _read(signals: Path) -> str:
-    try:
-        data = sys.stdin.buffer.read() if str(signals) == "-" else signals.read_bytes()
-        return data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UserError(f"{signals} cannot be read: {why}.", Reason.USAGE, path=str(signals)) from error

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.characters import visible
-from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import (
     AgentFlags,
     Approve,
@@ -20,7 +19,6 @@ from pipeline.faces.cli.arguments import (
     gates_of,
 )
 from pipeline.faces.cli.text import print_text, say
-from pipeline.outcomes import Reason
 from pipeline.terminal import print_json
 
 if TYPE_CHECKING:
@@ -66,7 +64,6 @@ def run(
     ] = None,
     plain: Plain = False,
     as_document: AsDocumentBesideProgress = False,
-    tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
     for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
     order: Annotated[str | None, typer.Option("--order", hidden=True)] = None,
 ) -> None:
@@ -95,8 +92,6 @@ def run(
     from pipeline.repo import Repository
     from pipeline.run.tracker import named_in
 
-    if tasks != "all":
-        raise UserError(f"--tasks {tasks} is not available in this version. Accepted: all.", Reason.USAGE)
     here = repository = Repository.find(Path.cwd())
     options = RunOptions(
         issue=named_in(repository.worktree, word),

@@ -140,7 +140,7 @@ def drive(
         if isinstance(ctx, RecipeContext):
             raise typer.Exit(tell_steps(ctx, here, as_document=as_document, driven=True).exit_code or 0)
         document = document_of(ctx, here, worktree)
-        tell(document, as_document=as_document)
+        print_result(document, run_text, as_document=as_document)
         raise typer.Exit(document.exit_code)
 
 
@@ -151,11 +151,6 @@ def document_of(ctx: Context, here: Repository, worktree: Path) -> RunDocument:
     gate = gate_as_typed(document.at_gate, here, worktree, document.run_id)
     note = text_as_typed(document.note, here, worktree, document.run_id)
     return document.model_copy(update={"safe_next_actions": actions, "at_gate": gate, "note": note})
-
-
-def tell(document: RunDocument, *, as_document: bool) -> None:
-    """Print how a run stands."""
-    print_result(document, run_text, as_document=as_document)
 
 
 def run_text(document: RunDocument) -> str:

@@ -98,17 +98,7 @@ def runs_text(document: RunsDocument, width: int | None = None, rest: Rest | Non
         return "No runs in this repository yet. Start one: redfirst run ISSUE"
     worktrees = worktree_labels(line.worktree for line in document.runs)
     several = len(worktrees) > 1
-    head = (
-        "",
-        "RUN",
-        "STATUS",
-        "WHERE OR WHY",
-        "TASKS",
-        "TIME",
-        "USD",
-        "AGE",
-        *(("WORKTREE",) if several else ()),
-    )
+    head = ("", "RUN", "STATUS", "WHERE OR WHY", "TASKS", "TIME", "USD", "AGE", *(["WORKTREE"] if several else []))
     rows = [(*_row(line), *((worktrees[line.worktree],) if several else ())) for line in document.runs]
     if several and _least(head, rows) > (width or _WIDEST):  # then it stands below its run
         head, rows = head[:-1], [row[:-1] for row in rows]
@@ -165,12 +155,6 @@ def time_words(seconds: int | None) -> str:
     return f"{seconds}s"
 
 
-@lru_cache
-def cost_words(usd: float | None, *, whole: bool) -> str:
-    """Return a cost; `+` says that some of it is not known, `-` that no model was asked."""
-    return "-" if usd is None else f"{usd:.2f}{'' if whole else '+'}"
-
-
 def worktree_labels(paths: Iterable[str]) -> dict[str, str]:
     """Return the name of each worktree's folder, which may stand before a run's name; its path where two have one."""
     known = dict.fromkeys(paths)
@@ -179,6 +163,7 @@ def worktree_labels(paths: Iterable[str]) -> dict[str, str]:
 
 
 def _row(line: RunLine) -> tuple[str, ...]:
+    whole = "" if line.cost_usd is not None else "+"  # some of it is not known
     return (
         "*" if line.live else "",
         visible(line.name),
@@ -186,7 +171,7 @@ def _row(line: RunLine) -> tuple[str, ...]:
         where_words(line),
         f"{line.tasks_done}/{line.tasks_total}",
         time_words(line.driven_s),
-        cost_words(line.cost_known_usd, whole=line.cost_usd is not None),
+        "-" if line.cost_known_usd is None else f"{line.cost_known_usd:.2f}{whole}",
         age_words(line.age_s),
     )
 

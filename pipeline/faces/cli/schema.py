@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -48,12 +48,7 @@ class ErrorDocument(Frozen):
 
 
 _REFERENCE: Final = re.compile(r" ?\((?:contract|contracts|architecture|matrix|seed|style|ADR)[^()]*\)")
-
-
-def _for_users(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema without our references to design pages, which a user does not have."""
-    text = json.dumps(schema)
-    return cast("dict[str, Any]", json.loads(_REFERENCE.sub("", text)))
+"""A reference to a design page, which a user does not have."""
 
 
 def _of(model: type[object]) -> dict[str, Any]:
@@ -171,4 +166,4 @@ def schema(
             details={"accepted": list(SCHEMAS), "did_you_mean": near},
             actions=("redfirst schema",),
         )
-    print_json(_for_users(SCHEMAS[name]()))
+    print_json(json.loads(_REFERENCE.sub("", json.dumps(SCHEMAS[name]()))))

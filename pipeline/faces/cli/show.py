@@ -1,4 +1,4 @@
-"""`redfirst show`: how a run stands, its log, and what is to be answered; of a recipe's own steps, too (contract 1)."""
+"""`redfirst show` and `redfirst diff`: how a run stands, its log, what is to be answered, and its work (contract 1)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pipeline.app.documents import TO_FIX, EvidenceShown, ReviewShown, TaskShown
 from pipeline.app.journal_lines import follow as follow_log
 from pipeline.app.journal_lines import log_line
 from pipeline.app.other_worktrees import advice_as_typed, answers_as_typed
+from pipeline.app.patches import DiffDocument, diff_run
 from pipeline.app.run_list import find, running_beside
 from pipeline.app.run_status import ShowDocument, log_document, show_run
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.faces.cli.arguments import AsDocument, StepMeant
+from pipeline.faces.cli.arguments import AsDocument, RunName, StepMeant
 from pipeline.faces.cli.text import (
     answer_rows,
     columned,
@@ -41,7 +42,7 @@ from pipeline.reset_times import moment_words
 from pipeline.run.folder import RunFolder
 from pipeline.run.records import is_of_recipe
 from pipeline.run.runs_of_repository import Roster, seen_from
-from pipeline.terminal import paint, print_document, visible_lines
+from pipeline.terminal import Colour, paint, print_document, visible_lines
 
 if TYPE_CHECKING:
     from pipeline.app.explanation import RecipeExplainDocument
@@ -51,10 +52,7 @@ if TYPE_CHECKING:
 
 
 def show(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: the newest."),
-    ] = None,
+    name: RunName = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All of it: evidence, reviews, dispatches.")] = False,
     log: Annotated[bool, typer.Option("--log", help="The journal, one line an event.")] = False,
     packet: Annotated[
@@ -120,13 +118,14 @@ _LINES: Final = 20
 
 def show_text(document: ShowDocument, width: int | None = None) -> str:
     """Return how a run stands in 20 lines, what matters most first; the last says how to see the rest."""
+    last_reviews = {one.stage: one for one in document.reviews}.values()  # of the final ones all: fixes came of them
     groups: list[Rows] = [
         _edits(document),
         reading_rows(document.at_gate) if document.at_gate else [],
         [("blocker", finding_text(finding)) for finding in document.blockers],
         [("task", line) for line in map(_task_line, document.tasks)],
         [("dropped", visible(line)) for line in document.dropped_tests],
-        _last_reviews(document),
+        [("review", _review_line(one)) for one in document.reviews if one.stage == "final" or one in last_reviews],
         [("filed", ", ".join(map(visible, document.follow_ups)))] if document.follow_ups else [],
     ]
     rest = ("rest", f"evidence, reviews, dispatches: redfirst show {visible(document.run_id)} -v")
@@ -145,8 +144,10 @@ def show_text(document: ShowDocument, width: int | None = None) -> str:
 
 def whole_text(document: ShowDocument, width: int | None = None) -> str:
     """Return all that is known of a run; what comes last is what to do next."""
+    head = [("state", _state(document)), *_head(document), ("start", document.start_commit)]
+    head += [("sandbox", _box_text(document))] if document.sandbox.backend != "none" else []
     parts = [
-        "\n".join([_title(document), *columned(_all_of_head(document), width)]),
+        "\n".join([_title(document), *columned(head, width)]),
         _section("Tasks", [line for task in document.tasks for line in task_text(task)]),
         _section("Reviews", [line for review in document.reviews for line in _review_text(review)]),
         _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
@@ -188,7 +189,8 @@ def _head(document: ShowDocument) -> Rows:
         stopped = document.reason is Reason.INTERRUPTED  # by a person: what stays is said, and no cause
         rows.append(("kept" if stopped else "because", several_lines(document.note)))
     if document.not_before is not None:
-        rows.append(("not before", _limit_text(document.not_before)))
+        ends = f"{moment_words(document.not_before)}: then the limit of the account ends"
+        rows.append(("not before", visible(f"{ends}, and a `redfirst work` goes on")))
     done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
     done += f", landed on {document.landed_on}" if document.landed_on is not None else ""
     rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
@@ -201,15 +203,6 @@ def _head(document: ShowDocument) -> Rows:
         ("time", f"begun {to_the_second(document.started_at)}, last event {to_the_second(document.last_at)} (UTC)")
     )
     return rows
-
-
-def _all_of_head(document: ShowDocument) -> Rows:
-    rows = [("state", _state(document)), *_head(document), ("start", document.start_commit)]
-    return [*rows, ("sandbox", _box_text(document))] if document.sandbox.backend != "none" else rows
-
-
-def _limit_text(not_before: str) -> str:
-    return visible(f"{moment_words(not_before)}: then the limit of the account ends, and a `redfirst work` goes on")
 
 
 def _since(began: datetime) -> str:
@@ -253,12 +246,11 @@ def _following(document: ShowDocument) -> Rows:
 
 
 def _edits(document: ShowDocument) -> Rows:
-    edits = document.edits_without_effect
-    commands = (f":\n  {visible(edit.instead)}" if edit.instead else "" for edit in edits)
-    return [
-        ("no effect", f"{visible(edit.path)} was edited: {edit.says}{command}")
-        for edit, command in zip(edits, commands, strict=True)
-    ]
+    rows: Rows = []
+    for edit in document.edits_without_effect:
+        command = f":\n  {visible(edit.instead)}" if edit.instead else ""
+        rows.append(("no effect", f"{visible(edit.path)} was edited: {edit.says}{command}"))
+    return rows
 
 
 def _task_line(task: TaskShown) -> str:
@@ -289,11 +281,6 @@ def _evidence_text(evidence: EvidenceShown) -> list[str]:
         passed = counted(len(evidence.green.passed), "test")
         lines.append(f"GREEN: {passed} of the task, and {evidence.green.kept} that passed before{flaky}")
     return lines
-
-
-def _last_reviews(document: ShowDocument) -> Rows:
-    last = {each.stage: each for each in document.reviews}.values()  # of the final ones all: fixes came of them
-    return [("review", _review_line(one)) for one in document.reviews if one.stage == "final" or one in last]
 
 
 def _review_line(review: ReviewShown) -> str:
@@ -441,3 +428,64 @@ def decisions_text(document: RecipeExplainDocument, *, whole: bool) -> str:
 def shortened(text: str) -> str:
     """Return the beginning of a text that may be long: what an agent said may be in it."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+
+
+# --- the work of a run, as a patch -----------------------------------------------------------------------------
+
+_COLOURS: Final[tuple[tuple[str, Colour | None], ...]] = (
+    ("+++", None), ("---", None), ("+", "green"), ("-", "red"), ("@@", "cyan"),
+)  # fmt: skip
+
+
+def diff(
+    name: RunName = None,
+    stat: Annotated[bool, typer.Option("--stat", help="The paths and how many lines each gained and lost.")] = False,
+    task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Only the work of this task.")] = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Show the work of a run so far, as a patch against its start.
+
+    Your branch and your files are not looked at.
+
+    Examples:
+      redfirst diff
+
+      redfirst diff GAL-39 --stat
+
+      redfirst diff GAL-39 --task 2 | git apply --check
+    """
+    repository = Repository.find(Path.cwd())
+    if name is None:
+        name = find(Roster(repository), None, of_issue=True).name
+        say(f"{name}: the newest run")
+    document = diff_run(repository, name, task=task, stat=stat)
+    if as_document:
+        print_document(document)
+        return
+    text = diff_text(document)
+    typer.echo(text or "No change so far.", nl=not text.endswith("\n"), err=not text)
+
+
+def diff_text(document: DiffDocument) -> str:
+    """Return the patch as it is when a program reads it; on a terminal, controls are shown and lines coloured."""
+    if document.patch is None:
+        return _stat(document)
+    if not sys.stdout.isatty():
+        return document.patch
+    return "\n".join(map(_painted, visible_lines(document.patch).split("\n")))
+
+
+def _painted(line: str) -> str:
+    return paint(line, next((colour for start, colour in _COLOURS if line.startswith(start)), None))
+
+
+def _stat(document: DiffDocument) -> str:
+    names = [visible(file.path) for file in document.files]
+    width = max(map(len, names), default=0)
+    counts = ("binary" if file.added is None else f"+{file.added} -{file.deleted}" for file in document.files)
+    lines = [f"{name:{width}}  {count}" for name, count in zip(names, counts, strict=True)]
+    if lines:
+        added = sum(file.added or 0 for file in document.files)
+        deleted = sum(file.deleted or 0 for file in document.files)
+        lines.append(f"{counted(len(names), 'file')}, +{added} -{deleted}")
+    return "\n".join(lines)

@@ -11,9 +11,8 @@ import select
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 import typer
 
@@ -71,15 +70,6 @@ def _can_redraw(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return stream.isatty() and environ.get("TERM", "dumb") not in {"", "dumb"} and not environ.get("CI")
 
 
-class _Said(Protocol):
-    """What a heartbeat asks of how a run stands."""
-
-    @property
-    def place(self) -> tuple[str, str]: ...
-    @property
-    def doing(self) -> tuple[tuple[str, ...], float]: ...
-
-
 class Heartbeat:
     """Says lines, and in a silence what is being done and for how long, less and less often."""
 
@@ -93,7 +83,7 @@ class Heartbeat:
         self._emit(text)
         self._silent_since = self._last = self._clock()
 
-    def show(self, standing: Standing | _Said) -> None:
+    def show(self, standing: Standing | Beating) -> None:
         """Say what is being done, if it is time."""
         now = self._clock()
         silence = self._last - self._silent_since
@@ -103,23 +93,6 @@ class Heartbeat:
         doing, seconds = standing.doing
         where, what = ", ".join(filter(None, standing.place)), " and ".join(doing)
         self._emit(f"    {where}, {duration(seconds)} so far{f': {what}' if what else ''}")
-
-
-@dataclass(frozen=True)
-class _Measuring:
-    """What a measurement without a run said last, and since when it has been at it."""
-
-    command: str
-    said: str
-    seconds: float
-
-    @property
-    def place(self) -> tuple[str, str]:
-        return self.command, ""
-
-    @property
-    def doing(self) -> tuple[tuple[str, ...], float]:
-        return ((self.said,) if self.said else ()), self.seconds
 
 
 class Beating:
@@ -141,6 +114,16 @@ class Beating:
         self._heartbeat(text)
         self._said, self._since = text.strip(), self._clock()
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return the command, as a run would say where it is."""
+        return self._command, ""
+
+    @property
+    def doing(self) -> tuple[tuple[str, ...], float]:
+        """Return what was said last, and for how many seconds it has been done."""
+        return ((self._said,) if self._said else ()), self._clock() - self._since
+
     async def during(self, call: Callable[..., Awaitable[_Measured]], *args: object) -> _Measured:
         """Return what the call returns; a long silence until then is broken."""
         import asyncio
@@ -148,7 +131,7 @@ class Beating:
         async def beat() -> None:
             while True:
                 await asyncio.sleep(self._each_s)
-                self._heartbeat.show(_Measuring(self._command, self._said, self._clock() - self._since))
+                self._heartbeat.show(self)
 
         beating = asyncio.create_task(beat())
         try:

@@ -37,7 +37,8 @@ def print_text(text: str, *, err: bool = False) -> None:
 
     What strangers wrote is made visible before (`visible`, `visible_lines`).
     """
-    echo(fitted(text, err=err), err=err)
+    width = terminal_width(sys.stderr if err else sys.stdout)
+    echo("\n".join(part for line in text.split("\n") for part in wrapped(line, width)), err=err)
 
 
 def print_result(document: _Result, words: Callable[[_Result], str], *, as_document: bool) -> None:
@@ -46,12 +47,6 @@ def print_result(document: _Result, words: Callable[[_Result], str], *, as_docum
         print_document(document)
     else:
         print_text(visible_lines(words(document)))
-
-
-def fitted(text: str, *, err: bool = False) -> str:
-    """Return lines as they are printed."""
-    width = terminal_width(sys.stderr if err else sys.stdout)
-    return "\n".join(part for line in text.split("\n") for part in wrapped(line, width))
 
 
 def say(text: str) -> None:
