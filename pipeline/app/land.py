@@ -16,9 +16,8 @@ from pipeline.app.next_lines import removal
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.queue.lines import OrderDropped, RunWords
+from pipeline.queue.lines import NotNowError, OrderDropped, RunWords
 from pipeline.queue.orders import Wanted, log_of, place
-from pipeline.queue.rows import NotNowError
 from pipeline.repo import Repository, SigningError, UntouchedRepository
 from pipeline.run.journal_kinds import Landed, LandingIntended, LandingRefused
 from pipeline.run.lease import FileLease
