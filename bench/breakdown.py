@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import redfirst
 from pipeline.agents.backends.scripted import ScriptedBackend
 from pipeline.agents.dispatch import dispatcher
-from pipeline.app import isolation
+from pipeline.app import ports
 from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.routing.advance import MatrixMachine
 from pipeline.repo import Repository
@@ -105,7 +105,7 @@ def git_process(_: object, argv: tuple[str, ...], *__: object) -> str:
 
 
 def instrument() -> None:
-    clocked(isolation, "open_box", "canary")
+    clocked(ports, "open_box", "canary")
     clocked(canary, "prove", "canary")
     clocked(Bubblewrap, "run", boxed)
     clocked(NoBox, "run", boxed)

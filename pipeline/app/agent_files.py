@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, assert_never
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from pipeline.judge.policy.roles import RoleSpec, Writes
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 
 PREFIX: Final = "redfirst-"
@@ -97,11 +97,6 @@ class AgentFile:
     text: str
     ignored: tuple[IgnoredKey, ...]
 
-    @property
-    def file(self) -> str:
-        """Return the file's name."""
-        return f"{self.name}.md"
-
 
 def export_roles(target: Target, folder: Path | None, *, force: bool) -> ExportDocument:
     """Write a file of the product for each role, by default into the product's folder here; say what became of it.
@@ -109,15 +104,27 @@ def export_roles(target: Target, folder: Path | None, *, force: bool) -> ExportD
     Raises:
         UserError: a file is there and differs (and `force` was not given), or cannot be written.
     """
+    from pipeline.run.files import write_atomic  # noqa: PLC0415  (only who writes needs it)
+
     tracker = tracker_folder(Path.cwd())
-    files = [agent_file(spec, target, tracker) for spec in load_roles().values()]
     place = product_folder(target) if folder is None else folder.expanduser()
-    states = write_files(place, files, force=force)
-    roles = tuple(
-        ExportedRole(
-            role=file.role, name=file.name, file=str(place / file.file), state=states[file.name], ignored=file.ignored
+    made = [agent_file(spec, target, tracker) for spec in load_roles().values()]
+    files = {place / f"{file.name}.md": file for file in made}
+    states = {path: _state(path, file.text.encode()) for path, file in files.items()}
+    differing = [str(path) for path, state in states.items() if state is Written.REPLACED]
+    if differing and not force:
+        raise UserError(
+            f"These files are there and differ: {', '.join(differing)}. Nothing was written. --force replaces them.",
+            Reason.USAGE,
+            path=differing[0],
+            details={"differ": differing},
         )
-        for file in files
+    for path, file in files.items():
+        if states[path] is not Written.UNCHANGED:
+            write_atomic(path, file.text)
+    roles = tuple(
+        ExportedRole(role=file.role, name=file.name, file=str(path), state=states[path], ignored=file.ignored)
+        for path, file in files.items()
     )
     return ExportDocument(to=target, folder=str(place), roles=roles)
 
@@ -170,7 +177,10 @@ def _ignored(spec: RoleSpec, target: Target, tracker: str) -> Iterator[IgnoredKe
         value=", ".join(spec.kinds),
         why="what it is asked for, and the schema of its report, stay in a run",
     )
-    yield from _ignored_writes(spec, target, tracker)
+    if spec.writes is not Writes.NOTHING:
+        spared = f" but {tracker}/, .git/ and .workflow/" if target is Target.OPENCODE else ""
+        why = f"its edit tools reach every file{spared}; the files of a task are known to a run only"
+        yield IgnoredKey(key="writes", value=spec.writes.value, why=why)
     if spec.test_regions:
         yield IgnoredKey(
             key="test_regions", value="true", why="edits inside production files are not told apart from others"
@@ -187,42 +197,6 @@ _SHELL: Final[Mapping[Target, str]] = {
     Target.OPENCODE: "every command asks the user. There is no box, and an approved one can write anywhere",
     Target.CLAUDE: "commands go by the user's own rules. There is no box, and an allowed one can write anywhere",
 }
-
-
-def _ignored_writes(spec: RoleSpec, target: Target, tracker: str) -> Iterator[IgnoredKey]:
-    match spec.writes:
-        case Writes.NOTHING:
-            return
-        case Writes.TASK | Writes.TESTS | Writes.AREA:
-            spared = f" but {tracker}/, .git/ and .workflow/" if target is Target.OPENCODE else ""
-            why = f"its edit tools reach every file{spared}; the files of a task are known to a run only"
-        case _:
-            assert_never(spec.writes)
-    yield IgnoredKey(key="writes", value=spec.writes.value, why=why)
-
-
-def write_files(folder: Path, files: Sequence[AgentFile], *, force: bool) -> dict[str, Written]:
-    """Write the files, none of them if one may not be written; return what happened to each, by the agent's name.
-
-    Raises:
-        UserError: some are there and differ (and `force` was not given), or the disk does not take them.
-    """
-    from pipeline.run.files import write_atomic  # noqa: PLC0415  (only who writes needs it)
-
-    states = {file.name: _state(folder / file.file, file.text.encode()) for file in files}
-    differing = [folder / file.file for file in files if states[file.name] is Written.REPLACED]
-    if differing and not force:
-        names = ", ".join(str(path) for path in differing)
-        raise UserError(
-            f"These files are there and differ: {names}. Nothing was written. --force replaces them.",
-            Reason.USAGE,
-            path=str(differing[0]),
-            details={"differ": [str(path) for path in differing]},
-        )
-    for file in files:
-        if states[file.name] is not Written.UNCHANGED:
-            write_atomic(folder / file.file, file.text)
-    return states
 
 
 def _state(path: Path, content: bytes) -> Written:

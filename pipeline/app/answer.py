@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 from pydantic import Field, ValidationError
 
-from pipeline.app import conflicting_changes
-from pipeline.app.driving import keep_at_hub, put_away, undo_edits
+from pipeline.app import packets
+from pipeline.app.driving import keep_at_hub, look_for_conflicts, put_away, undo_edits
 from pipeline.app.next_lines import what_stays
-from pipeline.app.open_gates import ANSWER, StepGate, meant, require_gate
-from pipeline.app.packets import require_question, require_seen
 from pipeline.app.ports import context_of, place_of_run
 from pipeline.app.run_config import refuse_recursion
+from pipeline.characters import HIDDEN
 from pipeline.config.model import Config
 from pipeline.config.tables import Gates
 from pipeline.data_types import Frozen
@@ -37,6 +36,7 @@ from pipeline.matrix.routing.state import Event, TaskStatus
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
+from pipeline.run.files import write_atomic
 from pipeline.run.gates import WAYS_BACK
 from pipeline.run.hub import superseded_error
 from pipeline.run.lease import FileLease
@@ -61,6 +61,7 @@ from pipeline.vocabulary import Signal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from pipeline.app.ports import ContextT
     from pipeline.app.start import Act
     from pipeline.repo import Repository
     from pipeline.run.spending import AnyRun
@@ -82,7 +83,9 @@ def check_edits(ctx: Context, texts: Mapping[str, str], tasks: Mapping[str, Task
     """
     names = differing(ctx.run, texts)
     if PLAN in names:
-        _refuse(ctx, {PLAN: _of_plan(ctx, texts[PLAN])})
+        files, problems = plan_form(texts[PLAN])
+        existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
+        _refuse(ctx, {PLAN: [*problems, *lint_plan(texts[PLAN], files=files, existing=existing)]})
     elif names:
         by_id = {task_id: texts[task_file(task_id)] for task_id in tasks}
         _refuse(ctx, {task_file(name): list(_of_ids(ctx, name, task, by_id[name])) for name, task in tasks.items()})
@@ -106,12 +109,6 @@ def refuse_removal(ctx: Context) -> None:
             path=str(ctx.path(gone[0])),
             actions=(reject, f"redfirst approve {run_id}"),
         )
-
-
-def _of_plan(ctx: Context, text: str) -> list[Problem]:
-    files, problems = plan_form(text)
-    existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
-    return [*problems, *lint_plan(text, files=files, existing=existing)]
 
 
 def _of_ids(ctx: Context, given: str, task: Task, text: str) -> Iterator[Problem]:
@@ -250,14 +247,14 @@ class Approval:
             self._approve_issue(ctx)
 
     def _approve_issue(self, ctx: Context) -> None:
-        gate = require_gate(ctx.run, self.at)
+        gate = packets.require_gate(ctx.run, self.at)
         refuse_removal(ctx)
-        require_seen(ctx.repository, ctx.run, self.at, self.seen)
+        packets.require_seen(ctx.repository, ctx.run, self.at, self.seen)
         contents = {name: ctx.run.read(name) for name in open_drafts(ctx.state) if ctx.path(name).exists()}
         texts = {name: ctx.read(name) for name in open_drafts(ctx.state)}
         tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
         check_edits(ctx, texts, tasks)
-        conflicting_changes.look(ctx)
+        look_for_conflicts(ctx)
         specs = tuple(
             ctx.state.tasks[task.id].spec.model_copy(
                 update={"title": task.title, "evidence": task.evidence.value, "depends_on": task.depends_on}
@@ -278,21 +275,21 @@ class Approval:
         ctx.run.answer_gate("approved", event, hashes, self.by, edited=taken)
 
     def _approve_step(self, ctx: RecipeContext) -> None:
-        gate = meant(ctx.run, self.at)
-        unknown = sorted(self.given.keys() - {ANSWER})
+        gate = packets.meant(ctx.run, self.at)
+        unknown = sorted(self.given.keys() - {packets.ANSWER})
         if unknown or (self.given and not gate.asks):
-            takes = f'{ANSWER}="..."' if gate.asks else "no value"
+            takes = f'{packets.ANSWER}="..."' if gate.asks else "no value"
             raise UserError(
                 f"Approval point {gate.step} takes {takes}, and not {', '.join(unknown or self.given)}.", Reason.USAGE
             )
-        answer = self.given.get(ANSWER, "")
+        answer = self.given.get(packets.ANSWER, "")
         if gate.asks and _is_empty(answer):
             raise UserError(
                 f"Approval point {gate.step} asks a question: {gate.question or 'see its recipe'}",
                 Reason.USAGE,
                 actions=(gate.answers[0].command,),
             )
-        require_seen(ctx.repository, ctx.run, gate.step, self.seen)
+        packets.require_seen(ctx.repository, ctx.run, gate.step, self.seen)
         ctx.go_on()
         ctx.say(f"{gate.step}: approved")
         event = table.approved(ctx.seen_from(gate.step), answer)
@@ -332,7 +329,7 @@ class Rejection:
             self._reject_issue(ctx)
 
     def _reject_issue(self, ctx: Context) -> None:
-        gate = require_gate(ctx.run, self.at)
+        gate = packets.require_gate(ctx.run, self.at)
         ways = WAYS_BACK[gate]
         if _is_empty(self.feedback):
             raise UserError("--feedback says nothing: the next draft has nothing to go by.", Reason.USAGE)
@@ -344,7 +341,8 @@ class Rejection:
         if self.proof is not None and where != "fix":
             raise UserError("A proof goes along with --to fix only: it becomes the fix task.", Reason.USAGE)
         test = placed(ctx, self.proof) if self.proof is not None else None
-        self._look(ctx, self.at)
+        if self.seen is not None:
+            packets.require_seen(ctx.repository, ctx.run, self.at, self.seen)
         ctx.go_on()
         number = len(ctx.run.journal.of(GateAnswered)) + 1
         feedback = self.feedback.strip()
@@ -356,10 +354,11 @@ class Rejection:
         ctx.run.answer_gate(f"rejected to {where}", event, by=self.by)
 
     def _reject_step(self, ctx: RecipeContext) -> None:
-        gate = meant(ctx.run, self.at)
+        gate = packets.meant(ctx.run, self.at)
         if _is_empty(self.feedback):
             raise UserError("--feedback says nothing: what is done next has nothing to go by.", Reason.USAGE)
-        self._look(ctx, gate.step)
+        if self.seen is not None:
+            packets.require_seen(ctx.repository, ctx.run, gate.step, self.seen)
         ctx.go_on()
         number = len(ctx.run.journal.of(GateAnswered)) + 1
         event = table.rejected(ctx.seen_from(gate.step), self.feedback, number)
@@ -367,10 +366,6 @@ class Rejection:
         to = ctx.run.machine.step_of(gate.step).back_to
         again = to is not None and gate.step not in ctx.run.state.settled
         ctx.say(f"{gate.step}: rejected -> {f'{to} and what is behind it are done again' if again else 'failed'}")
-
-    def _look(self, ctx: Context | RecipeContext, at: str | None) -> None:
-        if self.seen is not None:
-            require_seen(ctx.repository, ctx.run, at, self.seen)
 
 
 @dataclass(frozen=True)
@@ -396,13 +391,13 @@ class Reply:
             UserError: the run waits for no answer, or the text says nothing; and as an approval.
         """
         if isinstance(ctx, RecipeContext):
-            Approval(self.by, self.at, {ANSWER: self.text}, self.seen).give(ctx)
+            Approval(self.by, self.at, {packets.ANSWER: self.text}, self.seen).give(ctx)
             return
-        question = require_question(ctx.run)
+        question = packets.require_question(ctx.run)
         name = ctx.run.info.run_id
         if _is_empty(self.text):
             raise UserError("The answer says nothing.", Reason.USAGE, actions=(f'redfirst answer {name} "..."',))
-        require_seen(ctx.repository, ctx.run, None, self.seen)
+        packets.require_seen(ctx.repository, ctx.run, None, self.seen)
         number = len(ctx.run.journal.of(InputGiven)) + 1
         asked = ctx.read(question).rstrip()
         artifact = ctx.write(f"answer-{number}.md", f"{asked}\n\n## Answer of a person\n\n{self.text.strip()}\n")
@@ -415,7 +410,7 @@ def _is_empty(text: str) -> bool:
     return not text.strip(" .\t\n")  # a line of advice as it was printed has dots there
 
 
-def _hashes(ctx: RecipeContext, gate: StepGate) -> dict[str, str]:
+def _hashes(ctx: RecipeContext, gate: packets.StepGate) -> dict[str, str]:
     """Return the sha256 of what a person was shown, by its name in the run."""
     names = (str(Path(path).relative_to(ctx.run.folder)) for path in gate.read)
     return {name: sha256_hex(ctx.run.read(name)) for name in names}
@@ -473,34 +468,28 @@ def record(
     Raises:
         UserError: the answer cannot be given; or another process drives the run (`locked`).
     """
-    environ = dict(os.environ)
-    refuse_recursion(environ)
+    refuse_recursion(os.environ)
     with FileLease.take(folder):
         run = load_run(folder, driving=True)
         kind = RecipeContext if isinstance(run, RecipeRun) else Context
         if gone_on(folder) is not None:
             raise superseded_error(run)
-        ctx = context_of(kind, repository, run, config_of(run), NoBox(), environ, say)
+        ctx = resting_context(kind, repository, run, say)
         act.give(ctx)
         put_away(ctx)
         run.queue()  # behind what was written
         if ctx.hub is not None:
             anyio.run(keep_at_hub, ctx)
-    name = run.info.run_id
+    name, answers = run.info.run_id, (*run.journal.of(InputGiven), *run.journal.of(GateAnswered))
+    last = max(answers, key=lambda line: line.seq, default=None)
     return AnsweredDocument(
         run_id=name,
-        answer=_last_answer(run),
+        answer="answered" if last is None or isinstance(last.data, InputGiven) else last.data.answer,
         queued=run.queued,
         outcome=run.state.outcome,
         reason=run.state.reason,
         safe_next_actions=(f"redfirst resume {name}",) if run.queued else (f"redfirst show {name}",),
     )
-
-
-def _last_answer(run: AnyRun) -> str:
-    given, answered = run.journal.of(InputGiven), run.journal.of(GateAnswered)
-    last = max((*given, *answered), key=lambda line: line.seq, default=None)
-    return "answered" if last is None or isinstance(last.data, InputGiven) else last.data.answer
 
 
 def free_orphan(repository: Repository, name: str) -> Claimant | None:
@@ -510,7 +499,7 @@ def free_orphan(repository: Repository, name: str) -> Claimant | None:
         UserError: git keeps its worktree as locked, so it may be on a disk that is not there now.
     """
     roster = Roster(repository)
-    if any(_is_unfinished(run.folder) for run in roster.fitting(name)):
+    if any(is_unfinished(run.folder) for run in roster.fitting(name)):
         return None
     for issue, claim in orphans(repository).items():
         if not is_named(claim, issue, name):
@@ -523,11 +512,12 @@ def free_orphan(repository: Repository, name: str) -> Claimant | None:
     return None
 
 
-def _is_unfinished(folder: Path) -> bool:
+def is_unfinished(folder: Path) -> bool:
+    """Return whether a run of an issue can still go on; one that is damaged is for a person to judge."""
     try:
         return not Run.load(folder, driving=False).state.has_ended
     except UserError:
-        return True  # damaged: for `abandon` to salvage
+        return True
 
 
 def abandon(
@@ -550,9 +540,8 @@ def abandon(
     with FileLease.take(folder):
         run = RecipeRun.load(folder, driving=True) if is_of_recipe(folder) else _load_or_salvage(folder, say)
         prepare(run)
-        environ = dict(os.environ)
-        ended = run.state.has_ended
-        if ended and not place_of_run(repository, run, environ).exists():
+        ended, place = run.state.has_ended, place_of_run(repository, run, os.environ)
+        if ended and not place.exists():
             raise UserError(
                 f"{run.info.run_id} has ended already ({run.state.outcome}).",
                 Reason.USAGE,
@@ -564,10 +553,9 @@ def abandon(
                 drop_publication(repository, run)
                 run.abandon()
             keep(repository, run, whole=True)
-            PrivateCheckout(repository, place_of_run(repository, run, environ)).close()
+            PrivateCheckout(repository, place).close()
             return run
-        # Nothing is run: no box is needed, and the configuration of today may be what is broken.
-        ctx = context_of(Context, repository, run, config_of(run), NoBox(), environ, say)
+        ctx = resting_context(Context, repository, run, say)
         end_lost(folder.glob("dispatches/*/process.json"))
         if not ended:
             for path in failure.abandon(ctx):
@@ -595,6 +583,16 @@ def _load_or_salvage(folder: Path, say: Callable[[str], None]) -> Run:
         return run
 
 
+def resting_context(
+    kind: type[ContextT], repository: Repository, run: AnyRun, say: Callable[[str], None] = lambda _: None
+) -> ContextT:
+    """Return the ports for what is done to a run that rests.
+
+    Nothing is run: no box is needed, and the configuration of today may be what is broken.
+    """
+    return context_of(kind, repository, run, config_of(run), NoBox(), dict(os.environ), say)
+
+
 def config_of(run: AnyRun) -> Config:
     """Return the configuration that a run was last driven with, as far as it is on record."""
     try:
@@ -614,3 +612,82 @@ def gates_config_of(run: AnyRun) -> Gates:
 def _recorded(run: AnyRun) -> Mapping[str, Any]:
     changed = [line.data.config for line in run.journal.of(ConfigChanged) if line.data.config]
     return changed[-1] if changed else run.info.config
+
+
+_KEPT: Final = frozenset("\n\t")
+"""What is hidden, and a text field of a page keeps all the same."""
+
+
+def draft_to_edit(repository: Repository, folder: Path, name: str) -> tuple[packets.Packet, str]:
+    r"""Return what a run waits for, and the text of a draft in it of which an edit counts, with `\n` between its lines.
+
+    Raises:
+        UserError: no edit of it counts, or a page cannot show its text so that it comes back as it was.
+    """
+    run = Run.load(folder, driving=False)
+    _require_open(run, name)
+    shown = packets.packet_of(repository, run)
+    return shown, _editable(run, shown, name).replace("\r\n", "\n")
+
+
+def save_edit(repository: Repository, folder: Path, name: str, text: str, seen: str) -> None:
+    """Write a draft down as a person edited it; it counts when its gate is approved, as any edit there.
+
+    Args:
+        repository: As seen from the worktree that keeps the run.
+        folder: Of the run.
+        name: Of the draft.
+        text: What it is to be; its lines end as those of the file do now.
+        seen: The digest of the packet that was looked at.
+
+    Raises:
+        UserError: no edit of it counts now; something else lies there than was seen (`stale`); what lies there can
+            not be edited on a page; what it says cannot be used, with the lines; another process drives the run. Then
+            nothing is written.
+    """
+    with FileLease.take(folder):
+        run = Run.load(folder, driving=False)
+        ctx = resting_context(Context, repository, run)
+        _require_open(run, name)
+        packets.require_gate(run, None)
+        refuse_removal(ctx)
+        ending = "\r\n" if "\r\n" in _editable(run, packets.require_seen(repository, run, None, seen), name) else "\n"
+        whole = text if text.endswith("\n") or not text else f"{text}\n"
+        written = whole.replace("\n", ending)
+        texts = {each: ctx.read(each) for each in open_drafts(ctx.state)} | {name: written}
+        ids = () if name == PLAN else ctx.state.queue
+        files = {task_id: task_file(task_id) for task_id in ids}
+        check_edits(ctx, texts, {task_id: ctx.task_in(file, texts[file]) for task_id, file in files.items()})
+        packets.require_seen(repository, run, None, seen)  # an editor may have saved it while it was checked
+        write_atomic(folder / name, written.encode(), below=folder.parents[1])
+
+
+def _require_open(run: Run, name: str) -> None:
+    if name not in open_drafts(run.state) or run.state.outcome is None:
+        raise UserError(
+            f"No edit of {name} counts now: {run.info.run_id} does not wait for one. plan.md is edited at approval "
+            "point plan, the tasks at approval point split.",
+            Reason.STALE,
+            actions=(f"redfirst show {run.info.run_id}",),
+        )
+
+
+def _editable(run: Run, shown: packets.Packet, name: str) -> str:
+    """Return the text of a draft in a packet, as its lines end there.
+
+    Raises:
+        UserError: it would not come back from a page as it was.
+    """
+    found = next((file for file in shown.files if file.name == name), None)
+    path = run.folder / name
+    if found is None or sha256_hex(found.text.encode()) != found.sha256:
+        raise _not_here(path, "it cannot be read as text")
+    if found.text.count("\r\n") not in {0, found.text.count("\n")}:
+        raise _not_here(path, "its lines end in two ways")
+    if {char for char in HIDDEN.findall(found.text.replace("\r\n", "\n")) if char not in _KEPT}:
+        raise _not_here(path, "it has characters that a page does not show as they are")
+    return found.text
+
+
+def _not_here(path: Path, why: str) -> UserError:
+    return UserError(f"{path.name} is edited in an editor: {why}. It lies in {path}", Reason.USAGE, path=str(path))

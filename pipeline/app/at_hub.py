@@ -63,7 +63,7 @@ def view_hub(repository: Repository, url: str, orders: Collection[str] = ()) -> 
     def is_claim(ref: str) -> bool:
         return ref.startswith(held) or ref in asked
 
-    refs = _list_refs(repository, url, patterns, is_claim)
+    refs = refs_of_hub(repository, url, *patterns, brings=is_claim)
     claims: dict[str, HubClaim] = {}
     for ref, oid in refs.items():
         if is_claim(ref) and (claim := read_claim(repository, oid)) is not None:
@@ -90,7 +90,7 @@ def runs_elsewhere(repository: Repository, url: str) -> Iterator[Elsewhere]:
     Raises:
         UserError: the hub is out of reach.
     """
-    refs = _list_refs(repository, url, (f"{claim_ref('')}*", f"{CHECKPOINT_REFS}*"), lambda _: True)
+    refs = refs_of_hub(repository, url, f"{claim_ref('')}*", f"{CHECKPOINT_REFS}*")
     pushed = {ref.removeprefix(KEPT_REFS): oid for ref, oid in repository.refs(KEPT_REFS).items()}
     here = {key_of_run(run.folder) for run in Roster(repository).runs}
     claims = {claim.run: claim for oid in refs.values() if (claim := read_claim(repository, oid)) is not None}
@@ -194,7 +194,7 @@ def look_up_base(repository: Repository, url: str, base: str) -> str | None:
         UserError: the hub is out of reach.
     """
     ref = f"{HEADS}{base}"
-    return newer_base(repository, url, base, refs_of_hub(repository, url, ref, brings=False).get(ref))
+    return newer_base(repository, url, base, refs_of_hub(repository, url, ref, brings=lambda _: False).get(ref))
 
 
 def share_branch(repository: Repository, url: str, name: str) -> str:
@@ -232,19 +232,14 @@ def _has(repository: Repository, oid: str) -> bool:
 # --- reaching it -----------------------------------------------------------------------------------------------------
 
 
-def refs_of_hub(repository: Repository, url: str, *patterns: str, brings: bool = True) -> dict[str, str]:
-    """Return refs of the hub; what they point at is here then, unless *brings* is False.
+def refs_of_hub(
+    repository: Repository, url: str, *patterns: str, brings: Callable[[str], bool] = lambda _: True
+) -> dict[str, str]:
+    """Return refs of the hub; what they point at is here then, of those that it is to *bring*.
 
     Raises:
         UserError: it is out of reach.
     """
-    return _list_refs(repository, url, patterns, lambda _: brings)
-
-
-def _list_refs(
-    repository: Repository, url: str, patterns: Sequence[str], brings: Callable[[str], bool]
-) -> dict[str, str]:
-    """Return refs of the hub; those that are to be brought are fetched, if what they point at is not here."""
     with _reaching(url):
         refs = repository.remote_refs(url, *patterns)
     while missing := [ref for ref, oid in refs.items() if brings(ref) and not _has(repository, oid)]:

@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from pipeline.app.answer import Rejection, abandon, gates_config_of, record
-from pipeline.app.open_gates import open_gates
-from pipeline.app.packets import QUESTION, opened
+from pipeline.app.packets import QUESTION, open_gates, opened
 from pipeline.app.run_list import lines_of
 from pipeline.config.tables import OnTimeout
 from pipeline.errors import UserError
@@ -24,7 +23,6 @@ from pipeline.run.runs_of_repository import Roster, seen_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pipeline.repo import Repository
     from pipeline.run.run import Run
@@ -69,7 +67,11 @@ def attend(repository: Repository, now: datetime, say: Callable[[str], None] = l
             for gate in _gates(run):
                 then = _due(run, gate, now)
                 if then is not None:
-                    _do(there, folder, gate, then, now)
+                    expiry = _Expiry(gate, then, now)
+                    if then is OnTimeout.ABANDON:
+                        abandon(there, folder, lambda _: None, expiry.note)
+                    else:
+                        record(there, folder, expiry)
                     done.append(Attended(folder.name, line.worktree, gate, then))
         except _NotDueError:
             continue
@@ -128,17 +130,8 @@ class _Expiry:
         """Send the run back, where that is what follows."""
         self.note(ctx.run)
         if self.then is OnTimeout.REJECT:
-            Rejection(TIMEOUT, _feedback(ctx.run), self.gate).give(ctx)
-
-
-def _do(repository: Repository, folder: Path, gate: str, then: OnTimeout, now: datetime) -> None:
-    expiry = _Expiry(gate, then, now)
-    if then is OnTimeout.ABANDON:
-        abandon(repository, folder, lambda _: None, expiry.note)
-    else:
-        record(repository, folder, expiry)
-
-
-def _feedback(run: Run | RecipeRun) -> str:
-    timeout = gates_config_of(run).timeout
-    return f"Nobody answered within {timeout}. Look for what may be unclear or too much in it, and draft it again."
+            feedback = (
+                f"Nobody answered within {gates_config_of(ctx.run).timeout}. Look for what may be unclear or too much "
+                "in it, and draft it again."
+            )
+            Rejection(TIMEOUT, feedback, self.gate).give(ctx)

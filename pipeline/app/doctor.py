@@ -17,17 +17,17 @@ from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.products import require_login
 from pipeline.agents.backends.program import ADD, not_shown
 from pipeline.agents.dispatch.agent_choice import Choice, choices
-from pipeline.app.conventions import refuse_misfit, unrun_hooks
-from pipeline.app.doctor_document import Check, DoctorDocument
+from pipeline.app.answer import is_unfinished
 from pipeline.app.doctor_tests import check_collection, check_tests, check_whole_run, not_run
-from pipeline.app.installed import agent_lines, hinted
-from pipeline.app.isolation import check_isolation, check_networks
-from pipeline.app.notices.delivery import fault_of
+from pipeline.app.documents import Check, DoctorDocument
+from pipeline.app.init_config import agent_lines, hinted
+from pipeline.app.notices import fault_of
+from pipeline.app.ports import check_isolation, check_networks
 from pipeline.app.recipe_choice import roles_of
 from pipeline.app.recipe_files import Origin, RecipeFiles
-from pipeline.app.run_config import file_at_head, uncounted
+from pipeline.app.run_config import file_at, uncounted
 from pipeline.app.triggers import check_triggers
-from pipeline.app.trust_requests import widening_in
+from pipeline.app.trust_requests import refuse_misfit, unrun_hooks, widening_in
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.load import Loaded, load, not_configured, require_agents
@@ -39,28 +39,16 @@ from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate
 from pipeline.progress import counted, few
 from pipeline.repo import Repository, UnreachableError
+from pipeline.run import store
 from pipeline.run.hub import CHECKPOINT_REFS, KEPT_REFS
 from pipeline.run.preconditions import base_branch, shown_by_live_runs
 from pipeline.run.preflight import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
-from pipeline.run.run import Run
-from pipeline.run.store import (
-    PUBLISH_REFS,
-    RUN_REFS,
-    WORKFLOW,
-    claim_ref,
-    claims,
-    run_names,
-    state_of_run,
-    worktree_key,
-)
 from pipeline.sandbox.boxes.box import ProvableBox, open_box
 from pipeline.vocabulary import ISSUE_ROLES, Role
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from pipeline.config.trust import Widening
 
 
 _SHOWN = 5
@@ -77,47 +65,38 @@ class Leftover:
 def check_leftovers(repository: Repository, state: Path) -> Check:
     """Return what no run needs any more; runs of other worktrees are only looked at through their claims."""
     try:
-        names = frozenset(run_names(repository))
+        names = frozenset(store.run_names(repository))
     except UserError as error:
-        return Check(id="leftovers", status="fail", message=error.message)
+        return Check.fail("leftovers", error.message)
     found = [*stale_claims(repository), *stray_folders(repository, state, names), *stray_refs(repository, names)]
     if not found:
-        return Check(
-            id="leftovers", status="ok", message="nothing was left over (`redfirst gc` lists what may go later)"
-        )
+        return Check.ok("leftovers", "nothing was left over (`redfirst gc` lists what may go later)")
     message = few((each.what for each in found), _SHOWN, "; ")
     advice = "; ".join(each.mend for each in found[:_SHOWN] if each.mend)
-    return Check(id="leftovers", status="warn", message=message, advice=advice)
+    return Check.warn("leftovers", message, advice)
 
 
 def stale_claims(repository: Repository) -> list[Leftover]:
     """Return the claims whose run is gone or has ended; each keeps an issue from being worked on."""
     found: list[Leftover] = []
-    for issue, claim in claims(repository).items():
+    for issue, claim in store.claims(repository).items():
         if isinstance(claim, UserError):
             found.append(Leftover(claim.message))
             continue
-        folder = Path(claim.worktree) / WORKFLOW / claim.run.rpartition("/")[2]
+        folder = Path(claim.worktree) / store.WORKFLOW / claim.run.rpartition("/")[2]
         if not (folder / "run.json").is_file():
             what, mend = "is gone", f"redfirst abandon {issue}"
-        elif _has_ended(folder):
-            what, mend = "has ended", f"git update-ref -d {claim_ref(issue)}"
+        elif not is_unfinished(folder):
+            what, mend = "has ended", f"git update-ref -d {store.claim_ref(issue)}"
         else:
             continue
-        found.append(Leftover(f"{issue} is claimed by {claim.run}, which {what} ({claim_ref(issue)})", mend))
+        found.append(Leftover(f"{issue} is claimed by {claim.run}, which {what} ({store.claim_ref(issue)})", mend))
     return found
-
-
-def _has_ended(folder: Path) -> bool:
-    try:
-        return Run.load(folder, driving=False).state.has_ended
-    except UserError:
-        return False  # damaged: for a person to judge
 
 
 def stray_folders(repository: Repository, state: Path, names: Collection[str]) -> list[Leftover]:
     """Return the private folders of this worktree's runs that are gone."""
-    place = state_of_run(state, repository, "run")
+    place = store.state_of_run(state, repository, "run")
     suffix = place.name.removeprefix("run")
     folders = sorted(place.parent.glob(f"*{suffix}")) if place.parent.is_dir() else []
     return [
@@ -131,8 +110,8 @@ def stray_refs(repository: Repository, names: Collection[str]) -> list[Leftover]
     """Return the refs of this worktree's runs that are gone."""
     refs = [
         ref
-        for prefix in (RUN_REFS, PUBLISH_REFS, KEPT_REFS)
-        for ref in repository.refs(f"{prefix}{worktree_key(repository)}/")
+        for prefix in (store.RUN_REFS, store.PUBLISH_REFS, KEPT_REFS)
+        for ref in repository.refs(f"{prefix}{store.worktree_key(repository)}/")
     ]
     return [
         Leftover(f"{ref} belongs to no run", f"git update-ref -d {ref}")
@@ -179,7 +158,8 @@ def check_agents(loaded: Loaded, environ: Mapping[str, str], roles: Sequence[Rol
         if cause is not None:
             is_shared = list(causes.values()).count(cause) > 1
             message = not_configured(*cause) if is_shared else refused[role].message
-            check = _not_configured(role, refused[role], message, environ)
+            error = UserError(message, refused[role].reason, actions=refused[role].actions)
+            check = Check.failed(f"agent-{role.value}", hinted(error, environ, ask_versions=False))
         else:
             check = _agent(loaded, role, environ)
         same = told.setdefault(cause or check.message, check.id)
@@ -208,12 +188,6 @@ def _refusal(loaded: Loaded, role: Role) -> UserError | None:
     return None
 
 
-def _not_configured(role: Role, error: UserError, message: str, environ: Mapping[str, str]) -> Check:
-    """Return the check of a role whose agent lacks a key: in the words of a run, which name what is installed."""
-    told = hinted(UserError(message, error.reason, actions=error.actions), environ, ask_versions=False)
-    return Check(id=f"agent-{role.value}", status="fail", message=told.message, advice="; ".join(told.actions))
-
-
 def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
     id_, search_path = f"agent-{role.value}", environ.get("PATH", os.defpath)
     try:
@@ -223,7 +197,7 @@ def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
                 require_login(agent, home(environ))
         message = ", else ".join(_said(choice, search_path) for choice in choices(loaded.config, role))
     except UserError as error:
-        return Check(id=id_, status="fail", message=error.message, advice="; ".join(error.actions))
+        return Check.failed(id_, error)
     if loaded.config.sandbox is not BoxMode.NONE:
         for agent in loaded.config.candidates(role):
             if agent.backend is not Backend.COMMAND:
@@ -231,8 +205,8 @@ def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
             shown = [mount.target for mount in locate(agent.argv[0], search_path).mounts]
             unseen = not_shown(agent.argv, (*shown, *map(Path, agent.read)))
             if unseen:
-                return Check(id=id_, status="warn", message=f"{message}; the box does not show {unseen[0]}", advice=ADD)
-    return Check(id=id_, status="ok", message=message)
+                return Check.warn(id_, f"{message}; the box does not show {unseen[0]}", ADD)
+    return Check.ok(id_, message)
 
 
 def _said(choice: Choice, search_path: str) -> str:
@@ -278,10 +252,12 @@ async def checkup(
         loaded, configured = _config(repository, environ)
         checks += [*_repository(repository, loaded), _tracker(repository), configured]
         checks += [fault] if (fault := _fault(refuse_hidden, repository)) is not None else []
-        checks += _closed(repository)
+        if repository.resolve("HEAD") is not None and (
+            told := closed_to_agents(repository, repository.worktree, "HEAD")
+        ):
+            checks.append(Check.warn("filters", told, "leave such files out of issues, and change them by hand"))
     if repository is not None and loaded is not None:
         checks += [*_conventions(repository, loaded), *_hub(repository, loaded.config)]
-    if repository is not None and loaded is not None:
         trusted, may_ask = _trust(repository, loaded, environ)
         checks += [trusted, *check_agents(loaded, environ, asked_roles(repository, loaded, environ))]
         checks += [*check_networks(loaded.config, environ), *check_triggers(repository, environ, loaded)]
@@ -321,7 +297,7 @@ async def _box(mode: BoxMode) -> ProvableBox | None:
 def _failed(id_: str, error: UserError) -> Check:
     message = "; ".join(error.message.splitlines())
     advice = "; ".join(error.actions) or (f"mend {error.path}" if error.path else "")
-    return Check(id=id_, status="fail", message=message, advice=advice)
+    return Check.fail(id_, message, advice)
 
 
 def _fault(check: Callable[[Repository], None], repository: Repository) -> Check | None:
@@ -336,75 +312,64 @@ def _fault(check: Callable[[Repository], None], repository: Repository) -> Check
 def _notices(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
     """Return what keeps somebody from being notified, and what was given up."""
     each = (fault_of(repository, name, sink, environ) for name, sink in loaded.config.notify.items())
-    found = [_warned("notify", *fault) for fault in each if fault is not None]
-    message = f"{', '.join(loaded.config.notify)}: nothing was given up"
-    return found or [Check(id="notify", status="ok", message=message)]
+    found = [Check.warn("notify", *fault) for fault in each if fault is not None]
+    return found or [Check.ok("notify", f"{', '.join(loaded.config.notify)}: nothing was given up")]
 
 
 def _git_version(environ: Mapping[str, str]) -> Check:
     program = shutil.which("git", path=environ.get("PATH"))
     if program is None:
-        return Check(id="git", status="fail", message="git is not on PATH", advice="install git 2.36 or newer")
+        return Check.fail("git", "git is not on PATH", "install git 2.36 or newer")
     asked = subprocess.run([program, "--version"], capture_output=True, text=True, process_group=0, check=False)
     said = asked.stdout.strip()
     numbers = re.search(r"(\d+)\.(\d+)", said)
     needed = f"{_GIT_NEEDED[0]}.{_GIT_NEEDED[1]}"
     if numbers is None or (int(numbers[1]), int(numbers[2])) < _GIT_NEEDED:
         message = f"{said or 'git'} is too old: {needed} is needed, {_GIT_WHY}"
-        return Check(id="git", status="fail", message=message, advice=f"install git {needed} or newer")
-    return Check(id="git", status="ok", message=f"{said} ({needed} or newer is needed)")
+        return Check.fail("git", message, f"install git {needed} or newer")
+    return Check.ok("git", f"{said} ({needed} or newer is needed)")
 
 
-def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
-    """Return what a run would say of branch, base, worktree and identity before it starts."""
-    found: list[Check] = []
-    branch, commit = repository.branch(), repository.resolve("HEAD")
-    base = loaded.config.base if loaded is not None else None
-    try:
-        bases = [base_branch(repository, "ISSUE", base)]
-    except UserError:
-        bases = []
-    if branch is None:
-        found.append(_warned("repository", "HEAD is detached: a run commits to a branch", "git switch -c NAME"))
-    elif commit is None:
-        found.append(
-            _failed_with(
-                "repository", f"{branch} has no commit yet: a run starts from one", "git add --all && git commit"
-            )
-        )
-    elif not bases:
-        advice = 'name it: redfirst run ISSUE --base REF, or base = "REF" in redfirst.toml'
-        found.append(_warned("repository", f"the base branch {base or 'main or master'} does not exist", advice))
-    elif branch == bases[0]:
-        advice = "git switch -c NAME, or redfirst run ISSUE --worktree"
-        found.append(_warned("repository", f"you stand on {branch}, the base branch: a run refuses that", advice))
-    else:
-        message = f"{repository.worktree}, branch {branch}, base {bases[0]}"
-        found.append(Check(id="repository", status="ok", message=message))
-    found.append(_clean(repository, found[0]))
+def _repository(repository: Repository, loaded: Loaded | None) -> Iterator[Check]:
+    """Yield what a run would say of branch, base, worktree and identity before it starts."""
+    branch = _branch(repository, loaded.config.base if loaded is not None else None)
+    yield branch
+    yield _clean(repository, branch)
     try:
         name, address = repository.identity()
-        found.append(Check(id="identity", status="ok", message=f"git commits as {name} <{address}>"))
+        yield Check.ok("identity", f"git commits as {name} <{address}>")
     except UserError as error:
-        found.append(_failed("identity", error))
-    return found
+        yield _failed("identity", error)
 
 
-def _closed(repository: Repository) -> list[Check]:
-    told = closed_to_agents(repository, repository.worktree, "HEAD") if repository.resolve("HEAD") is not None else ""
-    return [_warned("filters", told, "leave such files out of issues, and change them by hand")] if told else []
+def _branch(repository: Repository, base: str | None) -> Check:
+    branch = repository.branch()
+    if branch is None:
+        return Check.warn("repository", "HEAD is detached: a run commits to a branch", "git switch -c NAME")
+    if repository.resolve("HEAD") is None:
+        message = f"{branch} has no commit yet: a run starts from one"
+        return Check.fail("repository", message, "git add --all && git commit")
+    try:
+        found = base_branch(repository, "ISSUE", base)
+    except UserError:
+        advice = 'name it: redfirst run ISSUE --base REF, or base = "REF" in redfirst.toml'
+        return Check.warn("repository", f"the base branch {base or 'main or master'} does not exist", advice)
+    if branch == found:
+        advice = "git switch -c NAME, or redfirst run ISSUE --worktree"
+        return Check.warn("repository", f"you stand on {branch}, the base branch: a run refuses that", advice)
+    return Check.ok("repository", f"{repository.worktree}, branch {branch}, base {found}")
 
 
 def _conventions(repository: Repository, loaded: Loaded) -> list[Check]:
     """Return what a repository asks of commits and a run does not keep."""
     found = [
-        _warned("hooks", hook.told(), f'[commits] hooks = ["{hook.name}"]')
+        Check.warn("hooks", hook.told(), f'[commits] hooks = ["{hook.name}"]')
         for hook in unrun_hooks(repository, loaded.config)
     ]
     try:
         refuse_misfit(loaded.config, "GAL-1")
     except UserError as error:
-        found.append(_warned("commits", f"for an issue GAL-1: {error.message}", "mend [commits]"))
+        found.append(Check.warn("commits", f"for an issue GAL-1: {error.message}", "mend [commits]"))
     return found
 
 
@@ -414,7 +379,7 @@ def _clean(repository: Repository, told: Check) -> Check:
     found = uncommitted(repository, *shown)
     if not found.paths:
         but = f", but for {listed(shown)}, which a live run has rewritten" if shown else ""
-        return Check(id="worktree", status="ok", message=f"nothing is uncommitted{but}")
+        return Check.ok("worktree", f"nothing is uncommitted{but}")
     parts = [f"uncommitted: {listed(found.work)}"] if found.work else []
     parts += [f"made by tools, and not ignored: {listed(found.made)}"] if found.made else []
     message = f"{'; '.join(parts)}; a run refuses that"
@@ -432,15 +397,14 @@ def _hub(repository: Repository, config: Config) -> Iterator[Check]:
         return
     if not repository.has_remote(url):
         message = f"no remote of this repository is {url}: its runs are not kept at the hub"
-        yield _warned("hub", message, f"git remote add hub {shlex.quote(url)}")
+        yield Check.warn("hub", message, f"git remote add hub {shlex.quote(url)}")
         return
     try:
         count = len(repository.remote_refs(url, f"{CHECKPOINT_REFS}*"))
     except UnreachableError as error:
-        message = f"{url} is out of reach: {error.first_line}"
-        yield Check(id="hub", status="fail", message=message, advice=f"git ls-remote {shlex.quote(url)}")
+        yield Check.fail("hub", f"{url} is out of reach: {error.first_line}", f"git ls-remote {shlex.quote(url)}")
         return
-    yield Check(id="hub", status="ok", message=f"{url} answers, and has {counted(count, 'run')}")
+    yield Check.ok("hub", f"{url} answers, and has {counted(count, 'run')}")
 
 
 def _tracker(repository: Repository) -> Check:
@@ -452,9 +416,8 @@ def _tracker(repository: Repository) -> Check:
     except TrackerError as error:
         if error.kind is ErrorKind.TRACKER_MISSING:
             message = f"there is no folder {folder.name}/ yet: the first issue makes it"
-            return _warned("tracker", message, "redfirst issue new --title TITLE")
-        message = f"{folder.name}: {error.message}"
-        return Check(id="tracker", status="fail", message=message, advice=tracker_advice(folder))
+            return Check.warn("tracker", message, "redfirst issue new --title TITLE")
+        return Check.fail("tracker", f"{folder.name}: {error.message}", tracker_advice(folder))
     issues = tracker.issues()
     try:
         for issue in issues[:1]:
@@ -463,17 +426,16 @@ def _tracker(repository: Repository) -> Check:
         return _failed("tracker", error)
     if problems and not issues:
         message = f"{folder.name}: no issue can be read. {problems[0].message}"
-        return _failed_with("tracker", message, "redfirst issue lint")
+        return Check.fail("tracker", message, "redfirst issue lint")
     if problems:
         message = f"{folder.name} has {counted(len(problems), 'problem')}. The first: {problems[0].message}"
-        return _warned("tracker", message, "redfirst issue lint")
-    message = f"{folder.name} is sound, and {counted(ready, 'issue')} can be worked on"
-    return Check(id="tracker", status="ok", message=message)
+        return Check.warn("tracker", message, "redfirst issue lint")
+    return Check.ok("tracker", f"{folder.name} is sound, and {counted(ready, 'issue')} can be worked on")
 
 
 def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded | None, Check]:
     try:
-        loaded = load(repository.worktree, environ=environ, repo_file=file_at_head(repository))
+        loaded = load(repository.worktree, environ=environ, repo_file=file_at(repository, "HEAD"))
     except UserError as error:
         return None, _failed("config", error)
     sources = sorted({origin.source for origin in loaded.origins.values() if origin.source})
@@ -481,8 +443,8 @@ def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded 
     if notes := uncounted(repository, environ):
         broken = len(notes) > 1
         advice = "mend the file as it lies there, before you commit it" if broken else "git commit --all"
-        return loaded, _warned("config", "; ".join((message, *notes)), advice)
-    return loaded, Check(id="config", status="ok", message=message)
+        return loaded, Check.warn("config", "; ".join((message, *notes)), advice)
+    return loaded, Check.ok("config", message)
 
 
 def _trust(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Check, bool]:
@@ -493,37 +455,27 @@ def _trust(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -
     except UserError as error:
         return _failed("trust", error), False
     if not widening:
-        return Check(id="trust", status="ok", message="the repository asks for nothing that needs trust"), True
+        return Check.ok("trust", "the repository asks for nothing that needs trust"), True
     keys = ", ".join(item.key for item in widening)
     if trusted:
-        return Check(id="trust", status="ok", message=f"you allowed {keys}"), True
+        return Check.ok("trust", f"you allowed {keys}"), True
     message = f"the repository asks for {keys}, which you have not allowed"
     advice = ", ".join(("read the values, then: redfirst trust", *trust.instead(widening)))
-    return _failed_with("trust", message, advice), not any(map(_starts, widening))
-
-
-def _starts(item: Widening) -> bool:
-    """Return whether looking for the tests would start what this asks for."""
-    return item.is_file or item.key.startswith("toolchains.")
+    starts = any(item.is_file or item.key.startswith("toolchains.") for item in widening)
+    return Check.fail("trust", message, advice), not starts  # looking for the tests would start what it asks for
 
 
 def _state(folder: Path) -> Check:
     """Say whether the private checkouts have a place; nothing is made to find that out."""
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return _failed_with("state", f"{there} cannot be written", "mend its permissions, or set XDG_STATE_HOME")
+        return Check.fail("state", f"{there} cannot be written", "mend its permissions, or set XDG_STATE_HOME")
     free = shutil.disk_usage(there).free
     message = f"{folder}: {free // _MIB} MiB free"
     if free < _TOO_LITTLE:
-        return _failed_with("state", message, "free disk space, or set XDG_STATE_HOME")
+        return Check.fail("state", message, "free disk space, or set XDG_STATE_HOME")
     if free < _LITTLE:
-        return _warned("state", message, "free disk space: each run holds a checkout, its views and measurements there")
-    return Check(id="state", status="ok", message=message)
-
-
-def _warned(id_: str, message: str, advice: str) -> Check:
-    return Check(id=id_, status="warn", message=message, advice=advice)
-
-
-def _failed_with(id_: str, message: str, advice: str) -> Check:
-    return Check(id=id_, status="fail", message=message, advice=advice)
+        return Check.warn(
+            "state", message, "free disk space: each run holds a checkout, its views and measurements there"
+        )
+    return Check.ok("state", message)

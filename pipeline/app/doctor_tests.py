@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.app.doctor_document import Check
-from pipeline.app.ports import require_runner
-from pipeline.app.verification_ports import lent_context
+from pipeline.app.documents import Check
+from pipeline.app.ports import lent_context, require_runner
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import failing, passed
@@ -66,13 +65,13 @@ async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[s
         require_runner(repository, loaded.config)
     except UserError as error:
         advice = f"set [toolchains.NAME] folder, or [toolchains.{DEFAULT.name}] command"
-        return [_check("tests", "fail", error.message, advice)], False
+        return [Check.fail("tests", error.message, advice)], False
     tracked = repository.entries("HEAD") if repository.resolve("HEAD") is not None else ()
     chosen = choose(repository.worktree, loaded.config.toolchains, (entry.path for entry in tracked))
     if chosen is None:
         message = f"no test toolchain recognises this project, {DEFAULT.name} is assumed; looked for {looked_for()}"
         advice = f"set [toolchains.NAME] folder where a project is further down, or [toolchains.{DEFAULT.name}] command"
-        return [_check("tests", "warn", message, advice)], False
+        return [Check.warn("tests", message, advice)], False
     several = projects_in(chosen)
     if len(several) == 1:
         check, ready = await _one("tests", several[0], repository, loaded, environ)
@@ -94,7 +93,7 @@ async def _one(
     command = table.command
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"
-        return _check(id_, "warn", message, "start it once"), False
+        return Check.warn(id_, message, "start it once"), False
     known = LANGUAGES[project.name].checkouts if command is None else None
     levels = _levels(project, repository)
     locks = (level for level in levels if known is not None and known.is_locked(level[0], search_path))
@@ -105,28 +104,28 @@ async def _one(
         if not found:
             lacks = f"with a {known.PLACES[0]} that lacks {project.name}" if there else f"without {known.PLACES[0]}"
             message = f"{known.LOCK} {lacks}: the first run makes an environment from it"
-            return _check(id_, "warn", message, known.MADE_BY.removesuffix(" --frozen")), False
+            return Check.warn(id_, message, known.MADE_BY.removesuffix(" --frozen")), False
         command = known.first_run(found[0])
     try:
         state = state_folder(environ)
         lookup = Lookup(repository.worktree, repository.main_checkout, command, state, search_path, table.env)
         env = await project.find_environment(lookup)
     except UserError as error:
-        return _check(id_, "fail", error.message, "; ".join(error.actions)), False
+        return Check.failed(id_, error), False
     if not isinstance(env, Missing):
         near = tuple(folder for level in levels for folder in level)
         passed = _passed_over(known, near, env) if known is not None and command is None else ()
         if not passed:
-            return _check(id_, "ok", _said(project, env)), True
+            return Check.ok(id_, _said(project, env)), True
         where = ", ".join(map(str, passed))
         message = f"{_said(project, env)}; not from {where}: it has no {project.name}"
         advice = f"install {project.name} there, or set [toolchains.{project.name}] command if this is meant"
-        return _check(id_, "warn", message, advice), True
+        return Check.warn(id_, message, advice), True
     if table.setup is not None:
         made = f"not here. A run asks again after its setup: {' '.join(table.setup)}"
-        return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout"), False
+        return Check.warn(id_, f"{made} ({env.sentence})", "start that command once in a fresh checkout"), False
     remedy = env.remedy or f"{project.toolchain.install_hint}, where the project's tests run"
-    return _check(id_, "fail", env.sentence, remedy), False
+    return Check.fail(id_, env.sentence, remedy), False
 
 
 def _levels(project: Project, repository: Repository) -> list[tuple[Path, ...]]:
@@ -162,10 +161,6 @@ def _left_out(check: Check, loaded: Loaded, project: Project) -> Check:
     return check.model_copy(update={"status": "warn", "message": message, "advice": f"{check.advice}; {rest}"})
 
 
-def _check(id_: str, status: str, message: str, advice: str = "") -> Check:
-    return Check.model_validate({"id": id_, "status": status, "message": message, "advice": advice})
-
-
 async def check_collection(
     repository: Repository, config: Config, environ: Mapping[str, str], limit_s: float = LIMIT_S
 ) -> list[Check]:
@@ -183,14 +178,14 @@ async def check_collection(
         first = next((table.setup for table in tables if table.setup is not None), None)
         if first is not None:
             message = f"not tried: a run collects the tests after its setup: {' '.join(first)}"
-            return [_check(_ID, "warn", message, f"{_FLAG} starts it, and the tests after it")]
+            return [Check.warn(_ID, message, f"{_FLAG} starts it, and the tests after it")]
         began = anyio.current_time()
         await lab.prepare(tree)
         seen = await measure(lab, tree, Selection.nothing(), what="collecting the tests of HEAD")
         seconds = anyio.current_time() - began
         if seen.state is RunState.TIMED_OUT and any(table.timeout_s > limit_s for table in tables):
             message = f"not known: collecting the tests took longer than {limit_s:g} s; a run gives them timeout_s"
-            return [_check(_ID, "warn", message, f"{_FLAG} gives them as long, too")]
+            return [Check.warn(_ID, message, f"{_FLAG} gives them as long, too")]
         alone = await _run_whole(lab, tree) if config.toolchains.outside and seen.records else []
         return [_seen(repository, seen, seconds), *alone[-1:]]
 
@@ -219,7 +214,7 @@ async def check_whole_run(
 
 def not_run(why: str) -> Check:
     """Return what is said where all tests were to run, and do not."""
-    return _check("box", "warn", f"the tests of HEAD were not run: {why}")
+    return Check.warn("box", f"the tests of HEAD were not run: {why}")
 
 
 async def _asked(
@@ -240,9 +235,9 @@ async def _asked(
         with lent_context(repository, config, box, environ, say) as lab:
             return await ask(lab, repository.tree_of("HEAD"))
     except UnmeasurableError as error:
-        return [_check(_ID, "fail", str(error), _MEND)]
+        return [Check.fail(_ID, str(error), _MEND)]
     except UserError as error:
-        return [_check(_ID, "fail", error.message, "; ".join(error.actions))]
+        return [Check.failed(_ID, error)]
 
 
 async def _run_whole(lab: VerificationContext, tree: str, *, parks: bool = True) -> list[Check]:
@@ -255,7 +250,7 @@ async def _run_whole(lab: VerificationContext, tree: str, *, parks: bool = True)
     await lab.prepare(tree)
     seen = await measure(lab, tree, what="all tests of HEAD, in the box")
     if (why := baseline.no_baseline(lab.repository, seen)) is not None:
-        return [_check(_ID, "fail", why, _MEND)]
+        return [Check.fail(_ID, why, _MEND)]
     varying = await flaky(lab, tree, seen)
     failed = [entry for entry in failing(seen) if entry in seen.records and entry not in varying]
     left_out = baseline.skipped(seen)
@@ -267,13 +262,13 @@ async def _run_whole(lab: VerificationContext, tree: str, *, parks: bool = True)
     message = f"{counted(len(seen.records), 'test')} of HEAD in the box: {', '.join(counts)} ({took})"
     if seen.collection_errors:
         message = f"{message}; {baseline.uncollected(lab.repository, seen)}"
-    ran = _check(_ID, "warn" if seen.collection_errors or not seen.records else "ok", message)
+    ran = (Check.warn if seen.collection_errors or not seen.records else Check.ok)(_ID, message)
     everywhere = [entry for entry in failed if entry not in alone]
     also = f"; outside of it fails, too: {baseline.which(seen, everywhere)}" if everywhere else ""
     if not alone:
-        return [ran, _check("box", "ok", f"no test of HEAD fails or is skipped in the box alone{also}")]
-    status = "fail" if parks and len(alone) > lab.config.toolchains.may_differ else "warn"
-    return [ran, _check("box", status, f"{baseline.difference(seen, alone)}{also}", baseline.MEND)]
+        return [ran, Check.ok("box", f"no test of HEAD fails or is skipped in the box alone{also}")]
+    told = Check.fail if parks and len(alone) > lab.config.toolchains.may_differ else Check.warn
+    return [ran, told("box", f"{baseline.difference(seen, alone)}{also}", baseline.MEND)]
 
 
 def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
@@ -281,13 +276,13 @@ def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
     if why is None and not seen.records:
         message = "no test of HEAD is found; a run can begin so, and its first tests are the first"
         where = "by python_files (pytest), testMatch (Jest) or include (Vitest)"
-        return _check(_ID, "warn", message, f"if there are tests, say how their files are called, {where}")
+        return Check.warn(_ID, message, f"if there are tests, say how their files are called, {where}")
     if why is None:
         message = f"{counted(len(seen.records), 'test')} of HEAD collected, in {seconds:.1f} s; {_FLAG} runs them"
-        return _check(_ID, "ok", message)
+        return Check.ok(_ID, message)
     if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out
-        return _check(_ID, "warn", baseline.uncollected(repository, seen), "mend it first: a run leaves them out")
-    return _check(_ID, "fail", why, _MEND)
+        return Check.warn(_ID, baseline.uncollected(repository, seen), "mend it first: a run leaves them out")
+    return Check.fail(_ID, why, _MEND)
 
 
 def _bounded(config: Config, limit_s: float) -> Config:

@@ -1,4 +1,4 @@
-"""Defines and reads the lines that documents share: tasks, evidence, findings, reviews, dispatches."""
+"""Defines and reads the lines that documents share: tasks, evidence, findings, reviews, dispatches, checks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pipeline.data_types import Frozen
 from pipeline.judge.reports.fields import Severity
 from pipeline.judge.reports.findings import Finding, Stage
 from pipeline.matrix.routing.state import TaskStatus
+from pipeline.outcomes import status_word
 from pipeline.run.info import DispatchRecord, DispatchResult, Usage, ViolationRecord
 from pipeline.run.records import MIB, read_record
 from pipeline.run.store import issue_of
@@ -23,7 +24,10 @@ from todo import MappingSource, Tracker, TrackerError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.errors import UserError
     from pipeline.run.run import Decided, Run
+    from pipeline.run.spending import AnyRun
+
 
 TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.PROVED, Signal.COSMETIC, Signal.PLAN})
 """What a review may come down to that sends its findings to be fixed."""
@@ -132,6 +136,12 @@ class DiffFile(Document):
     path: str
     added: int | None
     deleted: int | None
+
+
+def standing_of(run: AnyRun, driven: str = "running") -> str:
+    """Return how a run stands, in a word; *driven* is the one where it has no outcome and was not answered."""
+    outcome = run.state.outcome
+    return "queued" if run.queued else driven if outcome is None else status_word(outcome, run.state.reason)
 
 
 def title_of(folder: Path) -> str:
@@ -259,3 +269,74 @@ def dispatch_line(run: Run, record: DispatchRecord, *, live: bool) -> DispatchLi
             "usage": result.usage if result else None,
         }
     )
+
+
+class LoginLine(Frozen):
+    """A login file that is there; it was not read."""
+
+    path: str
+    private: bool
+
+
+class AgentLine(Frozen):
+    """An agent, a model server or the model API, as it is found here.
+
+    Args:
+        name: What `redfirst init --agent` calls it.
+        tested: The version that the backend was tested with; None where there is none.
+        variables: The names of its credential variables that are set.
+        box: Whether it starts in the box, in words; null where that was not tried.
+        config: The lines of `[agents]` that it takes, and what stands beside them.
+    """
+
+    name: str
+    title: str
+    path: str | None = None
+    version: str | None = None
+    tested: str | None = None
+    logins: tuple[LoginLine, ...] = ()
+    variables: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    box: str | None = None
+    config: tuple[str, ...]
+
+
+class Check(Frozen):
+    """One question of the self-check. `same_as` is the check that tells its cause, where another one does."""
+
+    id: str
+    status: Literal["ok", "warn", "fail"]
+    message: str
+    advice: str = ""
+    same_as: str | None = None
+
+    @classmethod
+    def ok(cls, id_: str, message: str) -> Check:
+        """Return a check that finds nothing wrong."""
+        return cls(id=id_, status="ok", message=message)
+
+    @classmethod
+    def warn(cls, id_: str, message: str, advice: str = "") -> Check:
+        """Return a check that finds what a person should look at."""
+        return cls(id=id_, status="warn", message=message, advice=advice)
+
+    @classmethod
+    def fail(cls, id_: str, message: str, advice: str = "") -> Check:
+        """Return a check that finds what keeps a run from beginning."""
+        return cls(id=id_, status="fail", message=message, advice=advice)
+
+    @classmethod
+    def failed(cls, id_: str, error: UserError) -> Check:
+        """Return what an error says, as a check."""
+        return cls.fail(id_, error.message, "; ".join(error.actions))
+
+
+class DoctorDocument(Frozen):
+    """What `doctor --json` prints. `judge`: a run can be started, but look at the warnings first."""
+
+    schema_: Literal["redfirst.doctor/1"] = Field(default="redfirst.doctor/1", alias="schema")
+    ok: bool
+    proceed: Literal["true", "judge", "block"]
+    checks: tuple[Check, ...]
+    version: str
+    agents: tuple[AgentLine, ...] = ()

@@ -13,36 +13,31 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from pydantic import Field
 
-from pipeline.app.documents import (
-    STAGES,
-    TO_FIX,
-    DispatchLine,
-    Document,
-    dispatch_line,
-    finding_line,
-    finding_text,
-    read_review,
-)
-from pipeline.app.other_worktrees import texts_as_typed
+from pipeline.app import documents
+from pipeline.app.next_lines import texts_as_typed
 from pipeline.app.run_result import why_not_ready
 from pipeline.judge.reports.markdown import parse
 from pipeline.matrix.engine.journal_kinds import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.engine.run import sha256_hex
-from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.matrix.routing.actions import (
+    Action,
+    Again,
+    AskPerson,
+    Forward,
+    Goto,
+    LeaveOut,
+    NextTask,
+    Retry,
+    Return,
+    Stop,
+)
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.plain_words import WRONG
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words
 from pipeline.progress import counted
+from pipeline.run import journal_kinds
 from pipeline.run.drafts import edit_words
-from pipeline.run.journal_kinds import (
-    DispatchFinished,
-    DispatchStarted,
-    GatesAsked,
-    Landed,
-    LandingRefused,
-    MeasuredTests,
-)
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.run import Decided, Run
@@ -53,7 +48,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.matrix.engine.journal import Line
-    from pipeline.matrix.routing.actions import Action
     from pipeline.matrix.routing.state import RunState
     from pipeline.repo import Repository
 
@@ -70,14 +64,14 @@ _WAYS: Final[Mapping[type[Action], str]] = {
 }
 
 
-class Exhausted(Document):
+class Exhausted(documents.Document):
     """A limit that was found reached, and what the matrix says follows."""
 
     counter: Counter = Field(validation_alias="purse", serialization_alias="purse")  # the key is contract
     follows: str
 
 
-class EvidenceLine(Document):
+class EvidenceLine(documents.Document):
     """An artifact that a decision was based on. `changed`: it was written again since; `missing`: it is gone.
 
     `kept` is where it lies as it was then, where it is not as decided and some version is.
@@ -88,7 +82,7 @@ class EvidenceLine(Document):
     kept: str | None = None
 
 
-class TestsLine(Document):
+class TestsLine(documents.Document):
     """One test run of the harness: what was run, over which tree, how the tests ended, how long that took.
 
     `what` and `seconds` are empty and null for runs of older versions.
@@ -104,7 +98,7 @@ class TestsLine(Document):
     seconds: float | None
 
 
-class DecisionLine(Document):
+class DecisionLine(documents.Document):
     """One decision: the row that fired, the signal and what it rests on, what was paid, what followed."""
 
     number: int
@@ -123,7 +117,7 @@ class DecisionLine(Document):
     action: Mapping[str, str | None]
     then: str
     before: tuple[str, ...]
-    dispatches: tuple[DispatchLine, ...]
+    dispatches: tuple[documents.DispatchLine, ...]
     tests: tuple[TestsLine, ...]
     facts: tuple[str, ...]
     evidence: tuple[EvidenceLine, ...]
@@ -134,14 +128,14 @@ class DecisionLine(Document):
     reason: Reason | None
 
 
-class SinceLine(Document):
+class SinceLine(documents.Document):
     """What happened behind the last decision: a resumption, a landing, or why it did not land."""
 
     at: str
     says: str
 
 
-class ExplainDocument(Document):
+class ExplainDocument(documents.Document):
     """What `explain --json` prints: the decisions, oldest first, and what happened behind the last one."""
 
     schema_: Literal["redfirst.explain/1"] = Field(default="redfirst.explain/1", alias="schema")
@@ -213,7 +207,11 @@ def _decision(
     seen = after.seen_from(event.lane) if event.lane in after.lanes else after
     row = _ROWS.get(decision.row)
     evidence = tuple(_evidence(run, path, written) for path in event.evidence)
-    finished = {line.data.dispatch for line in between if isinstance(line.data, DispatchStarted | DispatchFinished)}
+    finished = {
+        line.data.dispatch
+        for line in between
+        if isinstance(line.data, journal_kinds.DispatchStarted | journal_kinds.DispatchFinished)
+    }
     records = [record for record in run.records.values() if record.dispatch in finished]
     if event.lane != TRUNK:  # what stands between two lines may be of any lane
         records = [record for record in run.records.values() if record.visit == decision.visit]
@@ -234,13 +232,17 @@ def _decision(
         action=action_value(decision.action),
         then=then_words(decision.action, seen),
         before=tuple(says for line in between for says in _happening(line, run.info.branch)),
-        dispatches=tuple(dispatch_line(run, record, live=live) for record in records),
-        tests=tuple(TestsLine.model_validate(line.data) for line in between if isinstance(line.data, MeasuredTests)),
+        dispatches=tuple(documents.dispatch_line(run, record, live=live) for record in records),
+        tests=tuple(
+            TestsLine.model_validate(line.data)
+            for line in between
+            if isinstance(line.data, journal_kinds.MeasuredTests)
+        ),
         facts=_facts(run, decided, evidence),
         evidence=evidence,
         paid=tuple(counter_of(before, key, count) for key, count in decision.counters.items()),
         exhausted=_exhausted(decided),
-        blockers=after.open_blockers if decision.step in STAGES and after.blockers != before.blockers else (),
+        blockers=after.open_blockers if decision.step in documents.STAGES and after.blockers != before.blockers else (),
         outcome=after.outcome,
         reason=after.reason,
     )
@@ -267,12 +269,12 @@ def _happening(line: Line, branch: str) -> Iterator[str]:
         case ConfigChanged(limits=limits, changes=changes):
             said = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(limits.items()))
             yield f"the configuration changed: {'; '.join(changes) or f'limits from here on: {said}'}"
-        case GatesAsked(gates=gates):
+        case journal_kinds.GatesAsked(gates=gates):
             yield f"it waits for a person at {', '.join(gates)}, too, from here on"
-        case Landed(onto=onto, base=base, commits=commits):
+        case journal_kinds.Landed(onto=onto, base=base, commits=commits):
             said = f"landed: {onto} has the {counted(len(commits), 'commit')} of {branch}"
             yield f"{said}, put onto {base[:12]}; the last one is {commits[-1][:12]}"
-        case LandingRefused(onto=onto, found=found, why=why):
+        case journal_kinds.LandingRefused(onto=onto, found=found, why=why):
             yield f"did not land on {onto}: {'; '.join(why) or found.replace('_', ' ')}"
         case _:
             pass
@@ -300,7 +302,7 @@ def _facts(run: Run, decided: Decided, evidence: tuple[EvidenceLine, ...]) -> tu
         if line.state != "as_decided":
             continue
         review = _REVIEW.fullmatch(line.path)
-        if review is not None and decided.decision.step in STAGES:
+        if review is not None and decided.decision.step in documents.STAGES:
             found += _findings(run, decided, int(review["number"]))
         elif _QUOTABLE.fullmatch(line.path):
             found += _quoted(run.folder / line.path, line.path)
@@ -308,12 +310,12 @@ def _facts(run: Run, decided: Decided, evidence: tuple[EvidenceLine, ...]) -> tu
 
 
 def _findings(run: Run, decided: Decided, number: int) -> list[str]:
-    record = read_review(run.folder, STAGES[decided.decision.step], number)
+    record = documents.read_review(run.folder, documents.STAGES[decided.decision.step], number)
     if record is None:
         return []
     must = [finding for finding in record.ledger.open if finding.id in record.must_fix]
-    said = "to fix" if decided.event.signal in TO_FIX else "left open"
-    return [f"{said}: {finding_text(finding_line(finding))}" for finding in must]
+    said = "to fix" if decided.event.signal in documents.TO_FIX else "left open"
+    return [f"{said}: {documents.finding_text(documents.finding_line(finding))}" for finding in must]
 
 
 def _quoted(path: Path, name: str) -> list[str]:
@@ -329,7 +331,7 @@ def _quoted(path: Path, name: str) -> list[str]:
 # --- of a recipe with its own steps -----------------------------------------------------------------------------------
 
 
-class StepDecision(Document):
+class StepDecision(documents.Document):
     """One decision: the step, its signal, the row that fired, what was paid, and what followed of it."""
 
     number: int
@@ -346,7 +348,7 @@ class StepDecision(Document):
     evidence: tuple[str, ...]
 
 
-class StepStanding(Document):
+class StepStanding(documents.Document):
     """A step that is over and not ready, and why."""
 
     step: str
@@ -354,7 +356,7 @@ class StepStanding(Document):
     why: str
 
 
-class RecipeExplainDocument(Document):
+class RecipeExplainDocument(documents.Document):
     """What `explain --json` prints of a recipe's run: the decisions, oldest first."""
 
     schema_: Literal["redfirst.recipe-explain/1"] = Field(default="redfirst.recipe-explain/1", alias="schema")
@@ -506,12 +508,8 @@ class Mistake:
     evidence: tuple[str, ...]
 
 
-def mistakes_of(document: ExplainDocument) -> tuple[Mistake, ...]:
-    """Return what agents did wrong, in its order."""
-    return tuple(_mistakes(document))
-
-
-def _mistakes(document: ExplainDocument) -> Iterator[Mistake]:
+def mistakes_of(document: ExplainDocument) -> Iterator[Mistake]:
+    """Yield what agents did wrong, in its order."""
     for line in document.decisions:
         if line.signal not in WRONG or line.step in _NOT_AGENTS:
             continue

@@ -10,9 +10,9 @@ import hashlib
 import os
 import stat
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
@@ -24,8 +24,9 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import utc_now
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.progress import counted, few
-from pipeline.queue.orders import Order, OrderLog, fleet_for, log_of
+from pipeline.queue.orders import OrderLog, fleet_for, log_of
 from pipeline.repo import GITLINK, GitError, Repository, Worktree
+from pipeline.run import store
 from pipeline.run.checkout import fill_submodules, has_submodules
 from pipeline.run.journal_kinds import Published
 from pipeline.run.lease import FileLease
@@ -33,27 +34,12 @@ from pipeline.run.recipe_run import load_run
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import HERE_ALONE
 from pipeline.run.runs_of_repository import Roster, RunPlace
-from pipeline.run.store import (
-    OWNER,
-    PUBLISH_REFS,
-    RUN_REFS,
-    WORKFLOW,
-    Claim,
-    base_tip,
-    claim_ref,
-    claims,
-    is_on,
-    key_of_run,
-    owner_of,
-    run_ref,
-    state_of_run,
-)
 from pipeline.sandbox.views.manifest import scan
 from pipeline.scratch import scratch_folder
 from pipeline.trees import read_regular, remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.run.spending import AnyRun
@@ -95,17 +81,14 @@ class Thing:
 
     def line(self, *, apply: bool) -> GcLine:
         """Return what becomes of it; with *apply* that is done."""
-        if self.remove is None:
-            return GcLine(kind=self.kind, what=self.what, status="kept", why=self.why)
-        if not apply:
-            return GcLine(kind=self.kind, what=self.what, status="would_remove", why=self.why)
-        try:
-            stays = self.remove()
-        except (UserError, OSError) as error:
-            stays = str(error)
-        if stays:
-            return GcLine(kind=self.kind, what=self.what, status="kept", why=stays)
-        return GcLine(kind=self.kind, what=self.what, status="removed", why=self.why)
+        stays = self.why if self.remove is None else ""
+        if self.remove is not None and apply:
+            try:
+                stays = self.remove()
+            except (UserError, OSError) as error:
+                stays = str(error)
+        status = "kept" if stays else "removed" if apply else "would_remove"
+        return GcLine(kind=self.kind, what=self.what, status=status, why=stays or self.why)
 
 
 def not_ours(path: Path) -> str:
@@ -146,7 +129,7 @@ class Known:
     @property
     def key(self) -> str:
         """Return the run as claims and refs name it."""
-        return key_of_run(self.place.folder)
+        return store.key_of_run(self.place.folder)
 
     @property
     def has_ended(self) -> bool:
@@ -176,14 +159,14 @@ class Known:
         published, info = self.run.journal.of(Published), self.run.info
         if not published or not published[-1].data.commits:
             return ""
-        tip = base_tip(self.there, info.base_branch)
+        tip = store.base_tip(self.there, info.base_branch)
         commits = published[-1].data.commits
-        landed = tip is not None and is_on(self.there, commits, info.start_commit, tip)
+        landed = tip is not None and store.is_on(self.there, commits, info.start_commit, tip)
         return "" if landed else f"its commits are not on {info.base_branch}"
 
     def lacks(self) -> str:
         """Return, in words, what its ref does not have of its folder; "" where it has all."""
-        ref = run_ref(self.there, self.place.name)
+        ref = store.run_ref(self.there, self.place.name)
         oid = self.there.refs(ref).get(ref)
         if oid is None:
             return "it has no ref of this worktree"
@@ -201,19 +184,14 @@ def _missing(place: RunPlace, kept: dict[str, str]) -> Generator[str]:
         if stat.S_ISDIR(status.st_mode) or path in HERE_ALONE:
             continue
         oid = kept.get(f"run/{path}")
-        if (
-            oid is None
-            or not stat.S_ISREG(status.st_mode)
-            or status.st_size > ARTIFACT_LIMIT
-            or _name_of(read_regular(path.rpartition("/")[2], ARTIFACT_LIMIT, parent), oid) != oid
-        ):
+        if oid is None or not stat.S_ISREG(status.st_mode) or status.st_size > ARTIFACT_LIMIT:
             yield path
-
-
-def _name_of(content: bytes, like: str) -> str:
-    """Return the object name that git gives a content, of the kind of another one."""
-    data = b"blob %d\0" % len(content) + content
-    return (hashlib.sha1(data, usedforsecurity=False) if len(like) == _SHA1 else hashlib.sha256(data)).hexdigest()
+            continue
+        content = read_regular(path.rpartition("/")[2], ARTIFACT_LIMIT, parent)
+        git_name = hashlib.new("sha1" if len(oid) == _SHA1 else "sha256", usedforsecurity=False)
+        git_name.update(b"blob %d\0" % len(content) + content)
+        if git_name.hexdigest() != oid:
+            yield path
 
 
 @contextmanager
@@ -227,47 +205,10 @@ def held(here: Repository, known: Sequence[Known]) -> Generator[list[Known]]:
         for each in known:
             leases.callback(FileLease.take(each.place.folder).release)
         fresh = [Known.of(here, each.place) for each in known]
-        yield [Known(each.place, each.there, live=False, run=each.run, why=each.why) for each in fresh]
+        yield [replace(each, live=False) for each in fresh]
 
 
 _CLOSED_FOR: Final = timedelta(days=90)
-
-
-def orders_left(log: OrderLog, runs: Mapping[str, Known], now: datetime) -> Iterator[Thing]:
-    """Yield the orders that closed 90 days ago, as one thing; those of a run that can go on are none.
-
-    A journal that cannot be read stays, as one thing.
-
-    Args:
-        log: The orders.
-        runs: The runs that are there, by worktree and name.
-        now: The time.
-    """
-    try:
-        log.read_on()
-    except (UserError, OSError) as error:
-        yield Thing("orders", log.rows.where, str(error))
-        return
-    found = _orders_left(log, runs, now)
-    if found:
-        why = f"{counted(len(found), 'order')} closed 90 days ago or more"
-        yield Thing("orders", log.rows.where, why, partial(_remove_orders, log, runs, now))
-
-
-def _remove_orders(log: OrderLog, runs: Mapping[str, Known], now: datetime) -> str:
-    with log.locked():
-        log.remove({one.id for one in _orders_left(log, runs, now)})
-    return ""
-
-
-def _orders_left(log: OrderLog, runs: Mapping[str, Known], now: datetime) -> list[Order]:
-    return [
-        one
-        for one in log.orders.values()
-        if one.closed_at is not None
-        and datetime.fromisoformat(one.closed_at).astimezone(UTC) <= now - _CLOSED_FOR
-        and all(runs[key].has_ended for key in (one.run, one.placed.run) if key is not None and key in runs)
-    ]
 
 
 _SHOWN: Final = 3
@@ -276,7 +217,7 @@ _SHOWN: Final = 3
 def worktrees_left(sweep: Sweep) -> Iterator[Thing]:
     """Yield the linked worktrees that redfirst has made; of others nothing is said."""
     for worktree in sweep.here.worktrees():
-        owner = owner_of(worktree.git_dir)
+        owner = store.owner_of(worktree.git_dir)
         if owner is None:
             continue
         runs = [known for known in sweep.runs if known.place.worktree.path == worktree.path]
@@ -292,7 +233,7 @@ def worktrees_left(sweep: Sweep) -> Iterator[Thing]:
 
 def is_made(worktree: Worktree) -> bool:
     """Return whether redfirst has made a worktree."""
-    return owner_of(worktree.git_dir) is not None
+    return store.owner_of(worktree.git_dir) is not None
 
 
 def _worktree_stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequence[Known]) -> str:
@@ -306,7 +247,7 @@ def _worktree_stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], run
         return "somebody has moved it"
     if worktree.path == here.worktree.resolve():
         return "somebody stands in it"
-    if not runs and sweep.now.timestamp() - (worktree.git_dir / OWNER).lstat().st_mtime < sweep.older_than_s:
+    if not runs and sweep.now.timestamp() - (worktree.git_dir / store.OWNER).lstat().st_mtime < sweep.older_than_s:
         return "no run is in it yet"
     for known in runs:
         stays = known.keeps or known.needed() or known.lacks()
@@ -331,35 +272,28 @@ def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) ->
     changed = _changed_submodules(there, there.tree_of(tip))
     if changed:
         return f"submodules in it are not as they were filled: {', '.join(changed[:_SHOWN])}"
-    files = sorted({line[3:] for line in there.status(ignored=True)} - {f"{WORKFLOW}/"})
+    files = sorted({line[3:] for line in there.status(ignored=True)} - {f"{store.WORKFLOW}/"})
     if files:
         return f"not committed: {few(files, _SHOWN)}"
-    records = there.worktree / WORKFLOW
+    records = there.worktree / store.WORKFLOW
     names = {path.name for path in (records.iterdir() if records.is_dir() else ())}
     strange = sorted(names - {".gitignore", *(known.place.name for known in runs)})
     if strange:
-        return f"{WORKFLOW} has {', '.join(strange[:_SHOWN])}, of no run"
-    unchanged = not runs and tip == owner.get("tip")
-    return (
-        ""
-        if unchanged or _is_known(there, tip, runs)
-        else f"{branch} has commits that no run made, or that did not land"
-    )
+        return f"{store.WORKFLOW} has {', '.join(strange[:_SHOWN])}, of no run"
+    if (not runs and tip == owner.get("tip")) or _is_known(there, tip, runs):
+        return ""
+    return f"{branch} has commits that no run made, or that did not land"
 
 
 def _changed_submodules(there: Repository, tree: str) -> list[str]:
     """Return the submodules that hold anything but what a run fills them with: git does not look into them."""
-    links = [entry.path for entry in there.entries(tree) if entry.mode == GITLINK]
-    links = [path for path in links if _has_content(there.worktree / path)]
+    places = {entry.path: there.worktree / entry.path for entry in there.entries(tree) if entry.mode == GITLINK}
+    links = [path for path, at in places.items() if at.is_symlink() or (at.is_dir() and any(at.iterdir()))]
     if not links:
         return []
     with scratch_folder("submodules") as place:
         fill_submodules(there, tree, place / "tree", place / "index")
-        return [path for path in links if not _is_as_filled(there.worktree / path, place / "tree" / path)]
-
-
-def _has_content(folder: Path) -> bool:
-    return folder.is_symlink() or (folder.is_dir() and any(folder.iterdir()))
+        return [path for path in links if not _is_as_filled(places[path], place / "tree" / path)]
 
 
 def _is_as_filled(folder: Path, filled: Path) -> bool:
@@ -373,7 +307,7 @@ def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:
     for known in runs:
         if known.run is None:
             continue
-        base = base_tip(there, known.run.info.base_branch)
+        base = store.base_tip(there, known.run.info.base_branch)
         if base is not None and there.is_ancestor(tip, base):
             return True
         published = known.run.journal.of(Published)
@@ -388,7 +322,7 @@ def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:
 def _remove_worktree(sweep: Sweep, worktree: Worktree, runs: Sequence[Known]) -> str:
     with held(sweep.here, runs) as fresh:
         now = next((each for each in sweep.here.worktrees() if each.path == worktree.path), None)
-        owner = owner_of(now.git_dir) if now is not None else None
+        owner = store.owner_of(now.git_dir) if now is not None else None
         if now is None or owner is None:
             return "it is another one by now"
         stays = _worktree_stays(sweep, now, owner, fresh)
@@ -432,9 +366,10 @@ class Sweep:
         yield from self._checkouts()
         yield from worktrees_left(self)
         yield from self._folders()
-        yield from self._publications()
+        for ref, oid in self.here.refs(store.PUBLISH_REFS).items():
+            yield self._ref("publish_ref", ref, oid, self.by_key.get(ref.removeprefix(store.PUBLISH_REFS)))
         yield from self._claims()
-        yield from orders_left(self.orders, {known.key: known for known in self.runs}, self.now)
+        yield from self._orders()
         if refs:
             yield from self._run_refs()
             yield from self._checkpoints()
@@ -449,18 +384,54 @@ class Sweep:
         moment = until.astimezone().strftime("%Y-%m-%d %H:%M")
         return f"kept until {moment} (--older-than), {known.place.name} has ended"
 
+    @cached_property
+    def by_key(self) -> dict[str, Known]:
+        """Return the runs by what claims and refs call them."""
+        return {known.key: known for known in self.runs}
+
+    # --- orders --------------------------------------------------------------------------------------------------
+
+    def _orders(self) -> Iterator[Thing]:
+        """Yield the orders that closed 90 days ago, as one thing; those of a run that can go on are none.
+
+        A journal that cannot be read stays, as one thing.
+        """
+        try:
+            self.orders.read_on()
+        except (UserError, OSError) as error:
+            yield Thing("orders", self.orders.rows.where, str(error))
+            return
+        if found := self._closed_orders():
+            why = f"{counted(len(found), 'order')} closed 90 days ago or more"
+            yield Thing("orders", self.orders.rows.where, why, self._remove_orders)
+
+    def _remove_orders(self) -> str:
+        with self.orders.locked():
+            self.orders.remove(self._closed_orders())
+        return ""
+
+    def _closed_orders(self) -> set[str]:
+        runs = self.by_key
+        return {
+            one.id
+            for one in self.orders.orders.values()
+            if one.closed_at is not None
+            and datetime.fromisoformat(one.closed_at).astimezone(UTC) <= self.now - _CLOSED_FOR
+            and all(runs[key].has_ended for key in (one.run, one.placed.run) if key is not None and key in runs)
+        }
+
     # --- checkouts -----------------------------------------------------------------------------------------------
 
     def checkout_of(self, known: Known) -> Path:
         """Return where the private checkout of a run is, if it has one."""
-        return state_of_run(self.state, known.there, known.place.name)
+        return store.state_of_run(self.state, known.there, known.place.name)
 
     def _checkouts(self) -> Iterator[Thing]:
         ours = {self.checkout_of(known): known for known in self.runs}
         for path, known in ours.items():
             if os.path.lexists(path):
                 yield from self._checkout(path, known)
-        parents = {path.parent for path in ours} or {state_of_run(self.state, self.here, "run").parent}
+        parents = {path.parent for path in ours} or {store.state_of_run(self.state, self.here, "run").parent}
         for parent in sorted(parents):
             for path in sorted(parent.iterdir()) if parent.is_dir() and not parent.is_symlink() else ():
                 if path not in ours:
@@ -472,26 +443,20 @@ class Sweep:
         if strange:
             yield Thing("checkout", str(path), strange)
         elif known.has_ended:
-            remove = partial(self._remove_folder, path, known)
+            remove = partial(self._remove, path, known, lambda now: now.keeps or not_ours(path))
             yield Thing("checkout", str(path), f"{known.place.name} has ended", remove)
         elif known.live or known.run is None:
             yield Thing("checkout", str(path), known.keeps)
         elif os.path.lexists(pool) and not not_ours(pool):
-            remove = partial(self._remove_pool, pool, known)
+            remove = partial(self._remove, pool, known, lambda _: not_ours(path) or not_ours(pool))
             yield Thing("pool", str(pool), f"{known.place.name} waits, and makes it again", remove)
 
-    def _remove_folder(self, path: Path, known: Known) -> str:
+    def _remove(self, path: Path, known: Known, why_not: Callable[[Known], str]) -> str:
+        """Remove a folder of a run under its lease, unless something is said against it now; return that."""
         with held(self.here, [known]) as (now,):
-            stays = now.keeps or not_ours(path)
+            stays = why_not(now)
             if not stays:
                 remove_tree(path)
-            return stays
-
-    def _remove_pool(self, pool: Path, known: Known) -> str:
-        with held(self.here, [known]):
-            stays = not_ours(pool.parent) or not_ours(pool)
-            if not stays:
-                remove_tree(pool)
             return stays
 
     # --- records -------------------------------------------------------------------------------------------------
@@ -505,24 +470,16 @@ class Sweep:
             if stays:
                 yield Thing("run_folder", what, stays)
             else:
-                remove = partial(self._remove_records, known)
+                remove = partial(self._remove, known.place.folder, known, self._stays)
                 yield Thing("run_folder", what, f"{known.place.name} has ended, and its ref has all of it", remove)
 
     @staticmethod
     def _stays(known: Known) -> str:
         return known.keeps or not_ours(known.place.folder) or known.needed() or known.lacks()
 
-    def _remove_records(self, known: Known) -> str:
-        with held(self.here, [known]) as (now,):
-            stays = self._stays(now)
-            if not stays:
-                remove_tree(known.place.folder)
-            return stays
-
     def _run_refs(self) -> Iterator[Thing]:
-        there = {known.key: known for known in self.runs}
-        for ref, oid in self.here.refs(RUN_REFS).items():
-            known = there.get(ref.removeprefix(RUN_REFS))
+        for ref, oid in self.here.refs(store.RUN_REFS).items():
+            known = self.by_key.get(ref.removeprefix(store.RUN_REFS))
             if known is None:
                 yield Thing("run_ref", ref, "its run is not here: only this ref has its evidence")
             elif stays := known.keeps or known.needed():
@@ -544,20 +501,14 @@ class Sweep:
 
     # --- refs ----------------------------------------------------------------------------------------------------
 
-    def _publications(self) -> Iterator[Thing]:
-        there = {known.key: known for known in self.runs}
-        for ref, oid in self.here.refs(PUBLISH_REFS).items():
-            yield self._ref("publish_ref", ref, oid, there.get(ref.removeprefix(PUBLISH_REFS)))
-
     def _claims(self) -> Iterator[Thing]:
-        there = {known.key: known for known in self.runs}
-        for issue, claim in claims(self.here).items():
-            ref = claim_ref(issue)
+        for issue, claim in store.claims(self.here).items():
+            ref = store.claim_ref(issue)
             oid = self.here.refs(ref).get(ref)
-            if not isinstance(claim, Claim):
+            if not isinstance(claim, store.Claim):
                 yield Thing("claim", ref, claim.message)
             elif oid is not None:
-                yield self._ref("claim", ref, oid, there.get(claim.run))
+                yield self._ref("claim", ref, oid, self.by_key.get(claim.run))
 
     def _ref(self, kind: Kind, ref: str, oid: str, known: Known | None) -> Thing:
         if known is None:
@@ -567,15 +518,12 @@ class Sweep:
         return Thing(kind, ref, f"{known.place.name} has ended", partial(self._drop, ref, oid, known))
 
     def _drop(self, ref: str, oid: str, known: Known) -> str:
-        if known.place.folder.is_dir():  # else it went a moment ago, with its worktree, and nobody can drive it
-            with held(self.here, [known]) as (now,):
+        there = [known] if known.place.folder.is_dir() else []  # else it went with its worktree: nobody can drive it
+        with held(self.here, there) as fresh:
+            for now in fresh:
                 if now.keeps:
                     return now.keeps
-                return self._deleted(ref, oid)
-        return self._deleted(ref, oid)
-
-    def _deleted(self, ref: str, oid: str) -> str:
-        return "" if self.here.delete_ref_at(ref, oid) else "it points elsewhere by now"
+            return "" if self.here.delete_ref_at(ref, oid) else "it points elsewhere by now"
 
 
 def swept(
@@ -594,16 +542,11 @@ def swept(
     known = tuple(Known.of(here, place) for place in places)
     hub = fleet_for(here, environ).hub
     sweep = Sweep(here, state_folder(environ), older_than_s, utc_now(), known, log_of(here, environ), hub)
-    lines = _lines(sweep.things(refs=refs), apply=apply)
-    return GcDocument(applied=apply, older_than_s=older_than_s, things=tuple(lines))
-
-
-def _lines(things: Iterable[Thing], *, apply: bool) -> Iterator[GcLine]:
-    gone: list[str] = []
-    for thing in list(things):
+    gone, lines = list[str](), list[GcLine]()
+    for thing in list(sweep.things(refs=refs)):
         if any(thing.what.startswith(f"{path}/") for path in gone):
             continue  # it went with its worktree
-        line = thing.line(apply=apply)
-        if line.status != "kept" and line.kind == "worktree":
-            gone.append(line.what)
-        yield line
+        lines.append(thing.line(apply=apply))
+        if lines[-1].status != "kept" and thing.kind == "worktree":
+            gone.append(thing.what)
+    return GcDocument(applied=apply, older_than_s=older_than_s, things=tuple(lines))

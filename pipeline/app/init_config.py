@@ -1,21 +1,30 @@
-"""Says what `redfirst init` writes: for each agent the lines that it takes, with a word on each; and notices."""
+"""Says what `redfirst init` writes: for each agent the lines that it takes, with a word on each; and notices.
+
+Which agents are here it finds for `doctor`, too, and for a run that has none configured.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.agents.backends.discovery import KNOWN, Found, Known, Server, services
+from pipeline.agents.backends import discovery
+from pipeline.agents.backends.discovery import KNOWN, Found, Known, Server
 from pipeline.agents.backends.extras import install_command
+from pipeline.app.documents import AgentLine, LoginLine
+from pipeline.characters import visible
 from pipeline.config.agents import Backend
 from pipeline.config.providers import BUILTIN
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.process import Box, BoxError, Command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
 
 HUMAN: Final = "human"
 COMMAND: Final = "command"
@@ -73,15 +82,9 @@ class Start:
     more: tuple[Line, ...] = ()
     install: str | None = None
 
-    @property
-    def lacks_program(self) -> bool:
-        """Return whether the user has to write the program before anything can be asked."""
-        return any(line.off and line.text.startswith("argv = ") for line in self.agents)
-
-    @property
-    def lacks_model(self) -> bool:
-        """Return whether the user has to write a model's name before anything can be asked."""
-        return any(line.off and line.text.startswith("model = ") for line in self.agents)
+    def lacks(self, key: str) -> bool:
+        """Return whether the user has to write the value of a key before anything can be asked."""
+        return any(line.off and line.text.startswith(f"{key} = ") for line in self.agents)
 
 
 def starts(
@@ -99,7 +102,7 @@ def starts(
     found = [start_of(each.known, each, environ, model) for each in agents]
     able = next((each.known.name for each in agents if each.known.name == "opencode"), None)
     found += [_local(server, by=able if api is None else None, model=model, api=api) for server in servers]
-    if api is not None and services(environ):
+    if api is not None and discovery.services(environ):
         found.append(_api(api, environ, model))
     return (*found, _PERSON)
 
@@ -191,7 +194,7 @@ def _access(known: Known, found: Found | None, own: str, environ: Mapping[str, s
 
 
 def _service(environ: Mapping[str, str]) -> list[Line]:
-    there = services(environ)
+    there = discovery.services(environ)
     if there:
         variable = BUILTIN[there[0]].credential_env
         return [Line(f'provider = "{there[0]}"', f"{variable} stays outside the box: the gateway adds it")]
@@ -282,3 +285,112 @@ def preset(name: str, argv: Sequence[str]) -> dict[str, object]:
             actions=("redfirst init --notify email --argv \"mail -s '{subject}: {text}' ada@example.org\"",),
         )
     return {"types": _FOR_PEOPLE, **({"command": list(argv)} if argv else _PRESETS[name])}
+
+
+_START_S: Final = 60.0
+_HINT_S: Final = 3.0
+_LAST: Final = 200
+_NO_FOLDER: Final = Path("/tmp")  # noqa: S108  (of the box, which makes its own)
+
+
+async def agent_lines(environ: Mapping[str, str], box: Box | None, *, thorough: bool) -> tuple[AgentLine, ...]:
+    """Return what is here.
+
+    Args:
+        environ: The user's environment.
+        box: Where the agents are started to see whether that works; None where no box works here.
+        thorough: Also ask programs for their version, start them in the box, and look for servers on this machine.
+    """
+    agents = discovery.find_agents(environ)
+    if thorough:
+        agents = discovery.with_versions(agents, environ.get("PATH", os.defpath))
+    servers, api = discovery.find_servers() if thorough else (), discovery.api_version()
+    lines = {start.name: start for start in starts(agents, servers, api, environ, None)}
+    found = [
+        AgentLine(
+            name=each.known.name,
+            title=each.known.title,
+            path=str(each.path),
+            version=each.version,
+            tested=each.known.program.tested,
+            logins=tuple(LoginLine(path=str(login.path), private=login.private) for login in each.logins),
+            variables=each.variables,
+            box=await _tried(each, box) if thorough else None,
+            config=_config(lines[each.known.name]),
+        )
+        for each in agents
+    ]
+    found += [
+        AgentLine(
+            name=server.name,
+            title=server.title,
+            path=server.url,
+            models=server.models,
+            config=_config(lines[server.name]),
+        )
+        for server in servers
+    ]
+    if "api" in lines:
+        found.append(AgentLine(name="api", title="model API", version=api, config=_config(lines["api"])))
+    return tuple(found)
+
+
+def hinted(error: UserError, environ: Mapping[str, str], *, ask_versions: bool = True) -> UserError:
+    """Return the error of a run without an agent with what is installed here, and how to use it.
+
+    Args:
+        error: What is said of the configuration.
+        environ: The user's environment.
+        ask_versions: Whether the agents that are installed are started for their versions.
+    """
+    agents = discovery.find_agents(environ)
+    if ask_versions:
+        agents = discovery.with_versions(agents, environ.get("PATH", os.defpath), _HINT_S)
+    mine = [each for each in agents if each.known.name not in {"claude-acp", "codex-acp"}]
+    if mine:
+        said = "".join(
+            f" {each.known.title}{f' {each.version}' if each.version else ''} is installed:"
+            f" redfirst init --agent {each.known.name}."
+            for each in mine
+        )
+    elif discovery.api_version() is not None and discovery.services(environ):
+        said = " A key for a model service is set: redfirst init --agent api."
+    else:
+        said = (
+            " No agent that redfirst knows is installed here. Install one (npm install -g @anthropic-ai/claude-code),"
+            " then: redfirst init."
+        )
+    return UserError(
+        error.message + said,
+        Reason.CONFIG,
+        path=error.path,
+        pointer=error.pointer,
+        details={**error.details, "installed": [each.known.name for each in mine]},
+        actions=(*(f"redfirst init --agent {each.known.name}" for each in mine[:1]), *error.actions),
+    )
+
+
+def _config(start: Start) -> tuple[str, ...]:
+    return tuple(str(line) for line in ("[agents]", *start.agents, *start.more) if str(line))
+
+
+async def _tried(found: Found, box: Box | None) -> str:
+    """Say whether the program starts in the box; a whole turn needs a model, and is not tried."""
+    if box is None:
+        return "not tried: no box works here"
+    command = Command(
+        argv=found.program.argv(found.known.asked),
+        cwd=_NO_FOLDER if box.maps_paths else Path.cwd(),
+        mounts=found.program.mounts,
+        timeout_s=_START_S,
+    )
+    try:
+        ended = await box.run(command)
+    except BoxError as error:
+        return f"does not start in the box: {visible(str(error)[-_LAST:])}"
+    if ended.exit_code == 0:
+        where = f"starts in the box ({box.name})" if box.name != "none" else "starts, without any box"
+        return f"{where}; a whole turn: redfirst agents try"
+    last = (ended.stderr + ended.stdout).decode(errors="replace").strip().splitlines()[-1:]
+    why = "it did not end" if ended.timed_out else "".join(last)[-_LAST:] or f"exit code {ended.exit_code}"
+    return f"does not start in the box: {visible(why)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.characters import as_utf8
@@ -112,4 +112,4 @@ def record_of(issue: Issue, folder: str, claims: Mapping[str, ClaimRecord]) -> I
 def detail_of(issue: Issue, folder: str, claims: Mapping[str, ClaimRecord]) -> IssueDetail:
     """Return the issue with its text as documents have it."""
     record = record_of(issue, folder, claims)
-    return IssueDetail(**{each.name: getattr(record, each.name) for each in fields(record)}, body=issue.body)
+    return IssueDetail(**vars(record), body=issue.body)

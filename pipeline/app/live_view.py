@@ -13,29 +13,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import anyio
 
-from pipeline.app.documents import title_of
+from pipeline.app.documents import standing_of, title_of
 from pipeline.matrix.recipes.plan import most_dispatches
 from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.matrix.routing.lookup import limit_of
 from pipeline.matrix.routing.plain_words import GATE_BEHIND, PHASES, TOLD, Phase, phase_with, usual_next
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
-from pipeline.outcomes import COMPLETED, Outcome, Reason, status_word
+from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.progress import Progress, counted
+from pipeline.run import summary_facts
 from pipeline.run.activity_file import Doing, forget_now, read_now, write_now
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.run import Run
 from pipeline.run.spending import Spent, spent
-from pipeline.run.summary_facts import (
-    beside_words,
-    counters_of,
-    driven_s,
-    last_note,
-    not_before_of,
-    place_of,
-    task_words,
-)
 from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
@@ -106,12 +98,12 @@ class LiveView:
     reason: Reason | None
     place: str
     told: str
-    usual: str
-    note: str
-    phases: tuple[PhaseShown, ...]
+    usual: str = ""
+    note: str = ""
+    phases: tuple[PhaseShown, ...] = ()
     tasks: tuple[TaskShown, ...]
     now: tuple[Doing, ...]
-    loops: tuple[str, ...]
+    loops: tuple[str, ...] = ()
     spent: str
     driven_s: float
     lines: tuple[Line, ...]
@@ -133,10 +125,10 @@ def _of_issue(run: Run, *, live: bool) -> LiveView:
     at = next(iter(_steps(run)))
     return LiveView(
         title=title_of(run.folder),
-        place=place_of(run),
+        place=summary_facts.place_of(run),
         told=TOLD[at],
         usual=usual_next(at) if live else "",
-        note=last_note(run),
+        note=summary_facts.last_note(run),
         phases=phases_of(run),
         tasks=_tasks(run),
         loops=loops_of(run),
@@ -150,11 +142,7 @@ def _of_recipe(run: RecipeRun, *, live: bool) -> LiveView:
         title=recipe,
         place=steps_words(run),
         told="Each step of the recipe is done as soon as what it waits for is ready.",
-        usual="",
-        note="",
-        phases=(),
         tasks=tuple(_step(run, name) for name in _names(run)),
-        loops=(),
         **_of_any(run, live=live),
     )
 
@@ -173,25 +161,24 @@ def loops_of(run: Run) -> tuple[str, ...]:
     """Return the ways back that were paid from where a run stands, and how much of each."""
     return tuple(
         f"{one.loop.value.replace('_', ' ')} {one.spent} of {one.limit}"
-        for one in counters_of(run)
+        for one in summary_facts.counters_of(run)
         if one.holds and one.limit is not None and one.loop is not Loop.DISPATCHES
     )
 
 
 def _of_any(run: AnyRun, *, live: bool) -> dict[str, Any]:
     outcome = None if live else run.state.outcome
-    rests = "queued" if run.queued else "interrupted"
     return {
         "run": run.info.run_id,
         "live": live,
-        "status": status_word(outcome, run.state.reason) if outcome is not None else "running" if live else rests,
+        "status": "running" if live else standing_of(run, "interrupted"),
         "outcome": outcome,
         "reason": run.state.reason if outcome is not None else None,
         "now": read_now(run.folder, run.journal.epoch) if live else (),
         "spent": str(spent(run)),
-        "driven_s": driven_s(run, datetime.now(UTC) if live else None),
+        "driven_s": summary_facts.driven_s(run, datetime.now(UTC) if live else None),
         "lines": tuple(run.journal.lines),
-        "not_before": not_before_of(run, datetime.now(UTC) if live else None),
+        "not_before": summary_facts.not_before_of(run, datetime.now(UTC) if live else None),
     }
 
 
@@ -305,7 +292,7 @@ class Standing:
         self._budget = budget
         self._clock = progress.clock
         self._began = self._step_began = self._clock()
-        self._before_s = driven_s(run)
+        self._before_s = summary_facts.driven_s(run)
         self._step = self._visit
         self._spent = (-1, 0.0, "")
 
@@ -316,8 +303,8 @@ class Standing:
             return steps_words(self.run), ""
         step, state = self.run.state.trunk.step, self.run.state
         if state.beside:
-            return "[6, 7] side by side", beside_words(state)
-        return f"[{step.phase}] {step.value}", task_words(state, state.current) if state.current else ""
+            return "[6, 7] side by side", summary_facts.beside_words(state)
+        return f"[{step.phase}] {step.value}", summary_facts.task_words(state, state.current) if state.current else ""
 
     @property
     def _visit(self) -> int:

@@ -2,12 +2,18 @@
 
 The last of them removes a worktree with its branch: only where nothing else goes with it, since git removes ignored
 files of a worktree without a word, and `branch -D` any commit.
+
+It words them for where somebody stands, and finds the run that a command means, in whichever worktree. Where none is
+named, and something is changed, there has to be exactly one in this worktree.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import visible
@@ -16,17 +22,22 @@ from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.progress import few
 from pipeline.run import tracker
 from pipeline.run.checkout import has_submodules
-from pipeline.run.gates import begun_again, safe_next_actions
+from pipeline.run.gates import GateAnswer, OpenGate, begun_again, safe_next_actions
+from pipeline.run.lease import FileLease
+from pipeline.run.recipe_run import load_run
 from pipeline.run.run import Run
-from pipeline.run.runs_of_repository import Roster
+from pipeline.run.runs_of_repository import Roster, find_run, seen_from
 from pipeline.run.store import WORKFLOW, Claim, base_tip, claims, gone_on, is_on, is_remote, push_of, run_names, run_ref
 from pipeline.run.summary_facts import commits_of
+from pipeline.search_path import without_the_repository
 from todo import Status, TrackerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pipeline.repo import Repository
+    from pipeline.run.spending import AnyRun
     from pipeline.vocabulary import Role
 
 
@@ -79,17 +90,20 @@ def _by_git(repository: Repository, run: Run) -> tuple[tuple[str, ...], str]:
     info = run.info
     base, tip = f"refs/heads/{info.base_branch}", f"refs/heads/{info.branch}"
     fast = repository.is_ancestor(repository.resolve(base) or base, repository.resolve(tip) or tip)
-    place = next((each for each in repository.worktrees() if _has(repository.at(each), info.base_branch)), None)
+    places = ((each, repository.at(each)) for each in repository.worktrees())
+    place = next((each for each, at in places if at.worktree.is_dir() and at.branch() == info.base_branch), None)
     if place is None and fast:
         both = shlex.quote(f"{info.branch}:{info.base_branch}")
         return (f"git fetch . {both}   # moves {info.base_branch} forward to it",), ""
     parted = repository.merge_base(base, tip)
     if parted is None or not (fast or repository.merges(base, tip)):
         return (), f"conflicts with changes of {info.base_branch}"
+    if place is None and repository.status():
+        return (), "something is not committed"
     if place is None:
-        return (
-            ((), "something is not committed") if repository.status() else ((_switch_and_merge(repository, run),), "")
-        )
+        git = f"git -C {shlex.quote(str(repository.worktree))}"
+        switch, branch = f"{git} switch {shlex.quote(info.base_branch)}", shlex.quote(info.branch)
+        return (f"{switch} && {git} merge --no-edit {branch}",), ""
     there = repository.at(place)
     touched = [change.path for change in repository.diff(parted, tip)]
     uncommitted = [line[3:] for line in there.status()]
@@ -97,16 +111,6 @@ def _by_git(repository: Repository, run: Run) -> tuple[tuple[str, ...], str]:
         return (), f"what it writes is not committed in {visible(str(place.path))}"
     how = "--ff-only" if fast else "--no-edit"
     return (f"git -C {shlex.quote(str(place.path))} merge {how} {shlex.quote(info.branch)}",), ""
-
-
-def _switch_and_merge(repository: Repository, run: Run) -> str:
-    git = f"git -C {shlex.quote(str(repository.worktree))}"
-    base, branch = shlex.quote(run.info.base_branch), shlex.quote(run.info.branch)
-    return f"{git} switch {base} && {git} merge --no-edit {branch}"
-
-
-def _has(there: Repository, branch: str) -> bool:
-    return there.worktree.is_dir() and there.branch() == branch
 
 
 def _meet(touched: Iterable[str], uncommitted: Iterable[str]) -> bool:
@@ -210,3 +214,194 @@ def _is_done(repository: Repository, run: Run) -> bool:
         except TrackerError:
             continue
     return False
+
+
+_ANYWHERE: Final = frozenset(
+    {
+        *("runs", "show", "explain", "diff", "resume", "approve", "reject", "answer", "stop", "abandon", "land"),
+        *("hand-in", "desk", "agents", "routes", "schema", "--help"),
+    }
+)
+"""The commands that name a run, or mean no worktree."""
+_WITHIN_TEXT: Final = re.compile(r"\b(?:git (?=cherry-pick|switch|stash|log|status)|redfirst (?=issue|verify))")
+"""Where a command begins, within a sentence, that means the worktree in which it is typed."""
+
+
+def located(here: Repository, name: str) -> tuple[Repository, Path]:
+    """Return the run called *name*: the repository as seen from the worktree that keeps it, and its folder.
+
+    Programs are looked up for it as if somebody stood there.
+
+    Raises:
+        UserError: there is no such run, or more than one.
+    """
+    folder = find_run(here, name)
+    repository = seen_from(here, folder)
+    if repository is not here and "PATH" in os.environ:
+        os.environ["PATH"] = without_the_repository(os.environ["PATH"], repository.worktree)
+    return repository, folder
+
+
+def as_typed(actions: Iterable[str], here: Repository, worktree: Path, run: str = "") -> tuple[str, ...]:
+    """Return commands as they work where somebody stands.
+
+    Args:
+        actions: As they work in the worktree.
+        here: The repository as seen from where somebody stands.
+        worktree: What keeps the run.
+        run: The name of its folder, once it has one.
+    """
+    spoken = Roster(here).spoken(worktree / WORKFLOW / run)
+    named = [_with_name(action, run, spoken) for action in actions] if run else list(actions)
+    if worktree.resolve() != here.worktree.resolve():
+        named = [_from_elsewhere(action, shlex.quote(str(worktree))) for action in named]
+    standing = f" -C {shlex.quote(str(here.worktree))} "  # nobody has to be told where they stand
+    return tuple(each.replace(standing, " ") for each in named)
+
+
+def text_as_typed(text: str, here: Repository, worktree: Path, run: str = "") -> str:
+    """Return a text with the commands in it as they work where somebody stands."""
+    return texts_as_typed((text,), here, worktree, run)[0]
+
+
+def texts_as_typed(texts: Sequence[str], here: Repository, worktree: Path, run: str = "") -> tuple[str, ...]:
+    """Return texts with the commands in them as they work where somebody stands."""
+    if not any(texts):
+        return tuple(texts)
+    spoken = Roster(here).spoken(worktree / WORKFLOW / run)
+    named = [_with_name(text, run, spoken) for text in texts] if run else list(texts)
+    if worktree.resolve() == here.worktree.resolve():
+        return tuple(named)
+    there = shlex.quote(str(worktree))
+    return tuple(
+        _WITHIN_TEXT.sub(
+            lambda found: f"git -C {there} " if found[0].startswith("git") else f"cd {there} && {found[0]}", text
+        )
+        for text in named
+    )
+
+
+def gate_as_typed(gate: OpenGate | None, here: Repository, worktree: Path, run: str) -> OpenGate | None:
+    """Return an open gate with its answers as they work where somebody stands."""
+    if gate is None:
+        return None
+    return replace(gate, answers=answers_as_typed(gate.answers, here, worktree, run))
+
+
+def answers_as_typed(
+    answers: Sequence[GateAnswer], here: Repository, worktree: Path, run: str
+) -> tuple[GateAnswer, ...]:
+    """Return the answers of a gate as they work where somebody stands."""
+    commands = as_typed((one.command for one in answers), here, worktree, run)
+    return tuple(replace(one, command=command) for one, command in zip(answers, commands, strict=True))
+
+
+@contextmanager
+def advice_as_typed(here: Repository, worktree: Path, run: str = "") -> Generator[None]:
+    """Let the commands of an error, and those in its message, be those that work where somebody stands."""
+    try:
+        yield
+    except UserError as error:
+        if not worktree.is_dir():  # one that was made for a run which was then refused: nothing can be typed there
+            raise
+        for each in (error, *error.also):
+            each.actions = as_typed(each.actions, here, worktree, run)
+            each.message = text_as_typed(each.message, here, worktree, run)
+        raise
+
+
+def _with_name(action: str, name: str, spoken: str) -> str:
+    return action if name == spoken else re.sub(rf"(?<=\s){re.escape(name)}(?=[\s,;:]|\.?\Z)", lambda _: spoken, action)
+
+
+def _from_elsewhere(action: str, there: str) -> str:
+    program, _, rest = action.partition(" ")
+    if program == "git" and not rest.startswith("-C "):
+        return f"git -C {there} {rest}"
+    if program == "redfirst" and rest.partition(" ")[0] not in _ANYWHERE:
+        return f"cd {there} && {action}"
+    return action
+
+
+_CAN_GO_ON: Final = frozenset({Outcome.PARKED, Outcome.CANCELLED, Outcome.PARTIAL})
+
+
+def _unfinished(run: AnyRun) -> bool:
+    state = run.state
+    if state.outcome is None:
+        return not FileLease.is_held(run.folder)
+    return state.outcome in _CAN_GO_ON and state.reason is not Reason.ABANDONED
+
+
+def _at_a_gate(run: AnyRun) -> bool:
+    return run.state.outcome is Outcome.PARKED and run.state.reason is Reason.APPROVAL
+
+
+_MEANT: Final[Mapping[str, tuple[Callable[[AnyRun], bool], str]]] = {
+    "resume": (_unfinished, "can go on"),
+    "approve": (_at_a_gate, "waits at an approval point"),
+    "reject": (_at_a_gate, "waits at an approval point"),
+    "abandon": (_unfinished, "is unfinished"),
+    "stop": (lambda run: FileLease.is_held(run.folder), "is driven now"),
+}
+
+
+def meant_by(command: str, repository: Repository, rest: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the only run of this worktree that a command could mean, and why it is the one.
+
+    Args:
+        command: What would change it: resume, approve, reject, abandon, stop.
+        repository: Seen from the worktree.
+        rest: What else was typed, for the command that names the run.
+
+    Raises:
+        UserError: there is none, or more than one; a run of another worktree is only named, never taken.
+    """
+    fits, words = _MEANT[command]
+    found = [name for name in run_names(repository) if _fits(repository.worktree / WORKFLOW / name, fits)]
+    if len(found) == 1:
+        return found[0], f"the only run here that {words}"
+    if not found:
+        raise _none_here(command, repository, rest)
+    raise UserError(
+        f"More than one run of this worktree {words}: {', '.join(found)}. Name the one that is meant.",
+        Reason.USAGE,
+        details={"runs": found},
+        actions=tuple(_named(command, name, rest) for name in found),
+    )
+
+
+def _none_here(command: str, repository: Repository, rest: Sequence[str]) -> UserError:
+    """Return the refusal where no run of this worktree fits, which names those of the others that do."""
+    fits, words = _MEANT[command]
+    roster = Roster(repository)
+    elsewhere = [place for place in roster.runs if place.worktree.path != roster.here and _fits(place.folder, fits)]
+    names = [roster.spoken(place.folder) for place in elsewhere]
+    there = "; ".join(f"{name} in {place.worktree.path}" for name, place in zip(names, elsewhere, strict=True))
+    driven = [] if names else [roster.spoken(place.folder) for place in roster.runs if FileLease.is_held(place.folder)]
+    further = f". In another one: {there}." if names else ", and none of another one."
+    if driven:
+        further = (
+            f" and at rest. Driven now: {', '.join(driven)}. Watch it, or end it with Ctrl-C where it was started."
+        )
+    return UserError(
+        f"No run of this worktree {words}{further}",
+        Reason.USAGE,
+        details={"runs": names},
+        actions=(
+            *(_named(command, name, rest) for name in names),
+            *(f"redfirst show {name} --log --follow" for name in driven),
+        )
+        or ("redfirst runs",),
+    )
+
+
+def _named(command: str, name: str, rest: Sequence[str]) -> str:
+    return shlex.join(["redfirst", command, name, *rest])
+
+
+def _fits(folder: Path, fits: Callable[[AnyRun], bool]) -> bool:
+    try:
+        return fits(load_run(folder, driving=False))
+    except UserError:  # a damaged run is named by who means it
+        return False

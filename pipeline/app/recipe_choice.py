@@ -1,4 +1,4 @@
-"""Chooses the recipe of a run, and requires that it is sound and trusted and has its inputs."""
+"""Chooses the recipe of a run, and requires that it is sound and trusted and has its inputs; tells what it would do."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.agents.dispatch.agent_choice import choices
+from pipeline.app.ports import require_runner
 from pipeline.app.recipe_files import FOLDER as RECIPES
 from pipeline.app.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
-from pipeline.app.run_config import RunOptions, issue_input, pairs
+from pipeline.app.run_config import RunOptions, issue_input, pairs, read_config
+from pipeline.app.trust_requests import refuse_misfit
+from pipeline.app.worktrees import begins
 from pipeline.config import trust
+from pipeline.config.agents import Backend
 from pipeline.config.trust import Widening
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
@@ -21,10 +26,13 @@ from pipeline.matrix.recipes.model import Kind, Recipe
 from pipeline.matrix.recipes.plan import MOST_ITEMS, Preview, inputs_of, phases_of, preview, why_not
 from pipeline.matrix.recipes.rules import given_of
 from pipeline.matrix.recipes.templates import listed
+from pipeline.matrix.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.outcomes import Reason
 from pipeline.run.files import to_json
+from pipeline.run.gates import WAYS_BACK
 from pipeline.run.info import ChangeSeen, RecipeFacts
-from pipeline.run.preconditions import base_branch
+from pipeline.run.preconditions import base_branch, examine, refuse_base_branch
+from pipeline.run.preflight import refuse_hidden
 from pipeline.run.tracker import as_user_errors, in_tree, in_worktree, named_in
 from pipeline.vocabulary import Role
 from todo import Status, TrackerError
@@ -58,14 +66,10 @@ class Chosen:
     theirs: tuple[Widening, ...]
 
     @property
-    def sha256(self) -> str:
-        """Return the hash of the whole recipe."""
-        return _hash(self.recipe)
-
-    @property
     def facts(self) -> RecipeFacts:
-        """Return what run.json says of it."""
-        return RecipeFacts(name=self.recipe.name, version=self.recipe.version, sha256=self.sha256, path=self.file.path)
+        """Return what run.json says of it; the hash is that of the whole recipe."""
+        digest = _hash(self.recipe)
+        return RecipeFacts(name=self.recipe.name, version=self.recipe.version, sha256=digest, path=self.file.path)
 
     def document(self, inputs: Mapping[str, str]) -> str:
         """Return what the run keeps of it."""
@@ -118,7 +122,11 @@ def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tu
     library = RecipeFiles(repository, commit, options.environ)
     found = chosen(library, options.recipe, repository)
     require_trust(found, repository, options.environ)
-    phases = issue_phases(found, options.recipe)
+    phases = phases_of(found.recipe)
+    if phases is None:
+        why = why_not(found.recipe)
+        how = "works on no issue, and is run without one" if why is None else "cannot be run"
+        raise _not_to_be_run(found, options.recipe, how, why)
     values = values_of(found, options.recipe, options.given(found.recipe))
     _, wrong = given_of(found.recipe, values)
     planned = preview(found.recipe, values, tracker=library.tracker)
@@ -195,21 +203,7 @@ def values_of(recipe: Chosen, word: str, given: Mapping[str, str]) -> dict[str, 
     return values
 
 
-def issue_phases(found: Chosen, word: str) -> Phases:
-    """Return what a recipe decides of an issue's way.
-
-    Raises:
-        UserError: it is none for an issue.
-    """
-    phases = phases_of(found.recipe)
-    if phases is not None:
-        return phases
-    why = why_not(found.recipe)
-    how = "works on no issue, and is run without one" if why is None else "cannot be run"
-    raise not_to_be_run(found, word, how, why)
-
-
-def not_to_be_run(found: Chosen, word: str, how: str, why: str | None) -> UserError:
+def _not_to_be_run(found: Chosen, word: str, how: str, why: str | None) -> UserError:
     """Return the error of a sound recipe that is not run like that, with the reason."""
     show = f"redfirst recipes show {shlex.quote(word)}"
     said = how if why is None else f"{how}: {why}"
@@ -232,7 +226,9 @@ def sound(
     library = RecipeFiles(repository, repository.resolve("HEAD"), options.environ)
     found = chosen(library, word, repository)
     require_trust(found, repository, options.environ)
-    require_runnable(found, word)
+    if any(step.kind is Kind.PHASE for step in found.recipe.steps):
+        why = why_not(found.recipe)
+        raise _not_to_be_run(found, word, "works on an issue" if why is None else "cannot be run", why)
     values = with_issues(repository, found.recipe, values_of(found, word, given(found.recipe)))
     planned = preview(found.recipe, values, tracker=library.tracker)
     if isinstance(planned, tuple):
@@ -243,17 +239,6 @@ def sound(
 def inputs_kept(values: Mapping[str, str], recipe: Recipe) -> dict[str, str]:
     """Return the values of those inputs that another recipe has, too."""
     return {one.name: values[one.name] for one in recipe.inputs if one.name in values}
-
-
-def require_runnable(recipe: Chosen, word: str) -> None:
-    """Refuse a recipe that works on an issue.
-
-    Raises:
-        UserError: it does.
-    """
-    if any(step.kind is Kind.PHASE for step in recipe.recipe.steps):
-        why = why_not(recipe.recipe)
-        raise not_to_be_run(recipe, word, "works on an issue" if why is None else "cannot be run", why)
 
 
 def roles_of(recipe: Recipe) -> tuple[Role, ...]:
@@ -349,12 +334,10 @@ def change_of(
         return None
     said = values[name]
     found = _of_commits(repository, said, base) or _of_file(repository, said, repository.tree_of(tip))
-    if found is None:
-        raise _refusal(name, said, "there is no such branch, commit, range or file")
-    before, after = found
-    if before == after:
-        raise _refusal(name, said, "it changes nothing")
-    return ChangeSeen(input=name, before=before, after=after)
+    if found is None or found[0] == found[1]:
+        why = "there is no such branch, commit, range or file" if found is None else "it changes nothing"
+        raise UserError(f"{name}={said}: {why}.", Reason.INPUT_INVALID, pointer="/inputs")
+    return ChangeSeen(input=name, before=found[0], after=found[1])
 
 
 def _of_commits(repository: Repository, said: str, base: str | None) -> tuple[str, str] | None:
@@ -396,5 +379,128 @@ def _of_file(repository: Repository, said: str, tree: str) -> tuple[str, str] | 
     return tree, after
 
 
-def _refusal(name: str, said: str, why: str) -> UserError:
-    return UserError(f"{name}={said}: {why}.", Reason.INPUT_INVALID, pointer="/inputs")
+NOBODY: Final = "nobody yet (redfirst init)"
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What would be run.
+
+    Args:
+        recipe: The recipe.
+        inputs: The value of each input.
+        shown: Its steps.
+        agents: Who each role is that is asked.
+        limit: How many dispatches it may take.
+        branch: Where it would publish; None where it does not, or no branch is checked out.
+        refused: Why it cannot be run, None where it can.
+        trusted: Whether it may be run.
+        asked_gates: The gates that were asked for.
+        in_the_way: Why a run would not begin here, None where it would.
+    """
+
+    recipe: Chosen
+    inputs: Mapping[str, str]
+    shown: Preview
+    agents: Mapping[str, str]
+    limit: int
+    branch: str | None
+    refused: str | None
+    trusted: bool
+    asked_gates: tuple[str, ...] = ()
+    in_the_way: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it for a program."""
+        return {
+            "schema": "redfirst.dry-run/1",
+            "ok": True,
+            "recipe": self.recipe.facts.model_dump(mode="json"),
+            "inputs": dict(self.inputs),
+            "steps": [asdict(step) for step in self.shown.steps],
+            "agents": dict(self.agents),
+            "dispatches": {"least": self.shown.least, "most": self.shown.dispatches, "limit": self.limit},
+            "gates": self.shown.gates,
+            "approve": list(self.asked_gates),
+            "branch": self.branch,
+            "runs": self.refused is None and self.in_the_way is None,
+            "trusted": self.trusted,
+        }
+
+
+def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = False) -> DryRun:
+    """Return what `run` would do with these options; with *worktree* on a branch that is made for it.
+
+    Raises:
+        UserError: the recipe, its inputs or the configuration cannot be used.
+    """
+    tip = repository.resolve("HEAD") or ""
+    config = read_config(repository, tip, options.flags, options.environ).config
+    options = with_recipe(repository, tip, config, options)
+    library = RecipeFiles(repository, tip or None, options.environ)
+    found = chosen(library, options.recipe, repository)
+    values = with_issues(repository, found.recipe, values_of(found, options.recipe, options.given(found.recipe)))
+    gates = tuple(gate for gate in WAYS_BACK if gate in options.gates)
+    whole, shown = (
+        preview(one, values, gates, config.tracker.folder)
+        for one in (found.recipe, _without_idle(found.recipe, config))
+    )
+    if not isinstance(whole, Preview):
+        raise unsound(options.recipe, found.file, whole)
+    shown = shown if isinstance(shown, Preview) else whole
+    phases = phases_of(found.recipe)
+    asked = sorted({role for step in whole.steps for role in step.asks})
+    publishes = any(step.kind in {"publish", "phase", "file_issues"} for step in shown.steps)
+    return DryRun(
+        recipe=found,
+        inputs=values,
+        shown=shown,
+        agents={role: _agent(config, role) for role in asked if role in set(Role)},
+        limit=shown.limit if phases is None else config.limits.dispatches + DISPATCHES_PER_TASK,
+        branch=repository.branch() if publishes and not worktree else None,
+        refused=why_not(found.recipe),
+        trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
+        asked_gates=gates,
+        in_the_way=_in_the_way(repository, options, config, worktree=worktree)
+        if publishes and (options.issue or not worktree)
+        else None,
+    )
+
+
+def _without_idle(recipe: Recipe, config: Config) -> Recipe:
+    """Return the recipe without the reviewers of its phases that are off, so that none is named who is not asked."""
+    off = {role for role in Role if config.agent(role).backend is Backend.OFF}
+    steps = (
+        step.model_copy(update={"review": tuple(role for role in step.review if role not in off)})
+        if step.kind is Kind.PHASE
+        else step
+        for step in recipe.steps
+    )
+    return recipe.model_copy(update={"steps": tuple(steps)})
+
+
+def _in_the_way(repository: Repository, options: RunOptions, config: Config, *, worktree: bool) -> str | None:
+    try:
+        if worktree:
+            begins(repository, options)
+        elif options.issue:
+            examine(repository, options.issue, options.base or config.base)
+            require_runner(repository, config)
+            refuse_misfit(config, options.issue)
+        else:
+            refuse_base_branch(repository, options.recipe, options.base)
+            refuse_hidden(repository)
+    except UserError as error:
+        return " ".join(each.message for each in (error, *error.also))
+    return None
+
+
+def _agent(config: Config, role: str) -> str:
+    """Return who a role is, in words."""
+    agent = config.agent(Role(role))
+    if agent.backend is Backend.COMMAND and not agent.argv:
+        return NOBODY
+    try:
+        return str(choices(config, Role(role))[0])
+    except UserError as error:
+        return error.message

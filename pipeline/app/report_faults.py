@@ -9,15 +9,13 @@ measures it.
 
 from __future__ import annotations
 
-import os
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.agents.backends.layout import Difference
-from pipeline.app.answer import config_of
-from pipeline.app.ports import context_of
+from pipeline.app.answer import resting_context
 from pipeline.errors import UserError
 from pipeline.judge.evidence.observation import Observation
 from pipeline.judge.evidence.written_ids import meant, own_name, words_of, wrong
@@ -27,7 +25,6 @@ from pipeline.judge.reports.problems import Problem, Weight
 from pipeline.judge.reports.schema_errors import Fault
 from pipeline.repo import Repository
 from pipeline.run.run import Run
-from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.steps.asking.criteria import named_ids
 from pipeline.steps.asking.drafts import lint_tasks, tasks_of, tasks_of_plan
 from pipeline.steps.context import Context
@@ -64,7 +61,7 @@ def draft_faults(
     if asked.dispatch not in {record.dispatch for record in run.records.values()}:
         return []
     repository = Repository.find(asked.run_folder.parents[1])
-    ctx = context_of(Context, repository, run, config_of(run), NoBox(), dict(os.environ), lambda _: None)
+    ctx = resting_context(Context, repository, run)
     tasks = tasks_of(ctx, report) if isinstance(report, SplitReport) else tasks_of_plan(ctx, report)
     if isinstance(tasks, Malformed):
         return [Fault("/task/depends_on" if "task" in content else tasks.pointer, tasks.sentence)]

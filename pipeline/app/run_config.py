@@ -1,9 +1,14 @@
-"""Resolves the configuration that counts for what the user asked: layers, trust, limits, hashes."""
+"""Resolves the configuration that counts for what the user asked: layers, trust, limits, hashes; sets a value of it.
+
+A file is written after the whole configuration has been read with it (contract 4).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import tomllib
 from collections.abc import Mapping, Sequence  # noqa: TC003  (dataclasses read it)
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -13,23 +18,26 @@ from pipeline.agents.backends.products import require_login
 from pipeline.agents.dispatch.agent_choice import choices
 from pipeline.agents.gateway.providers import require_providers
 from pipeline.agents.gateway.usage import Tokens, cost_of
-from pipeline.app.installed import hinted
+from pipeline.app.init_config import hinted
 from pipeline.app.trust_requests import widening_in
-from pipeline.config import trust
+from pipeline.config import keys, sources, trust, user_folders
 from pipeline.config.agents import Backend
-from pipeline.config.layers import Flags
+from pipeline.config.editing import with_value
+from pipeline.config.layers import Flags, key_path, typed_value
 from pipeline.config.load import Loaded, load, require_agents
-from pipeline.config.sources import LARGEST, RepositoryFile, repository_file, same_words
 from pipeline.config.user_folders import home
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.outcomes import Reason
-from pipeline.run.files import to_json
+from pipeline.run.files import to_json, write_atomic
 from pipeline.vocabulary import ISSUE_ROLES, Loop, Role
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from pipeline.config.model import Config
     from pipeline.config.tables import BudgetPart
     from pipeline.matrix.recipes.model import Recipe
@@ -128,8 +136,7 @@ def read_config(repository: Repository, commit: str, flags: Flags, environ: Mapp
     Raises:
         UserError: it is broken.
     """
-    repo_file = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}", LARGEST))
-    return load(repository.worktree, environ=environ, repo_file=repo_file, flags=flags)
+    return load(repository.worktree, environ=environ, repo_file=file_at(repository, commit), flags=flags)
 
 
 def trusted_config(repository: Repository, environ: Mapping[str, str], table: str | None = None) -> Config:
@@ -171,8 +178,8 @@ def require_usable(
 
 def changed_file(repository: Repository, commit: str) -> str | None:
     """Return the file in which the repository configures us, if it says something else now than at *commit*."""
-    then = repository_file(repository.worktree, lambda name: repository.blob(f"{commit}:{name}", LARGEST))
-    return None if then is None or same_words(then, repository.worktree) else then.name
+    then = file_at(repository, commit)
+    return None if then is None or sources.same_words(then, repository.worktree) else then.name
 
 
 def _require_figures(config: Config, roles: Sequence[Role]) -> None:
@@ -246,13 +253,15 @@ def matrix_hash() -> str:
     return hashlib.sha256(repr((MATRIX, BOUNDS)).encode()).hexdigest()
 
 
-def file_at_head(repository: Repository) -> RepositoryFile | None:
-    """Return the repository's file as HEAD has it; an untracked one as it lies in the worktree.
+def file_at(repository: Repository, commit: str) -> sources.RepositoryFile | None:
+    """Return the repository's file as a commit has it; an untracked one as it lies in the worktree.
 
     Raises:
         UserError: the repository configures us in two files.
     """
-    return repository_file(repository.worktree, lambda name: repository.blob(f"HEAD:{name}", LARGEST))
+    return sources.repository_file(
+        repository.worktree, lambda name: repository.blob(f"{commit}:{name}", sources.LARGEST)
+    )
 
 
 def uncounted(repository: Repository, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -263,13 +272,136 @@ def uncounted(repository: Repository, environ: Mapping[str, str]) -> tuple[str, 
     Raises:
         UserError: the repository configures us in two files.
     """
-    found = file_at_head(repository)
-    if found is None or not found.tracked or same_words(found, repository.worktree):
+    found = file_at(repository, "HEAD")
+    if found is None or not found.tracked or sources.same_words(found, repository.worktree):
         return ()
     note = f"uncommitted changes of {found.name} do not count: it is read as HEAD has it"
     try:
-        theirs = repository_file(repository.worktree, lambda _: None)
+        theirs = sources.repository_file(repository.worktree, lambda _: None)
         load(repository.worktree, environ=environ, repo_file=theirs)
     except UserError as error:
         return note, f"once they are committed no run begins: {'; '.join(error.message.splitlines())}"
     return (note,)
+
+
+@dataclass(frozen=True)
+class SetValue:
+    """What was set.
+
+    Args:
+        key: The key, with dots.
+        value: Its value, as JSON has it.
+        path: The file.
+        needs_trust: Whether it counts only after `redfirst trust`.
+        overruled_by: Where another layer says something else that counts instead; empty where none does.
+    """
+
+    key: str
+    value: object
+    path: Path
+    needs_trust: bool
+    overruled_by: str
+
+
+def set_in_user_file(key: str, text: str, environ: Mapping[str, str], repository: Repository | None) -> SetValue:
+    """Set a key in the user's own file.
+
+    Raises:
+        UserError: there is no such key, the configuration refuses the value, or the file cannot be written.
+    """
+    path = user_folders.config_folder(environ) / "config.toml"
+    at = key_path(key)
+    value = _value(at, key, text)
+    content = _with(path, _text(path), at, value).encode()
+    here = repository.worktree if repository is not None else path.parent
+    file = sources.repository_file(repository.worktree, lambda _: None) if repository is not None else None
+    loaded = load(here, environ=environ, repo_file=file, user_content=content)
+    _write(path, content)
+    return SetValue(key, value, path, needs_trust=False, overruled_by=_other(loaded, at, str(path)))
+
+
+def set_in_repository(key: str, text: str, environ: Mapping[str, str], repository: Repository) -> SetValue:
+    """Set a key in the repository's file, as it lies in the worktree: `redfirst.toml`, or our table in pyproject.toml.
+
+    Raises:
+        UserError: there is no such key, the configuration refuses the value, or the file cannot be written.
+    """
+    found = sources.repository_file(repository.worktree, lambda _: None)
+    name = found.name if found is not None else sources.OWN_FILE
+    path = repository.worktree / name
+    if not path.resolve().is_relative_to(repository.worktree.resolve()):
+        raise UserError(f"{name} is a link that leads out of the repository. Edit that file by hand.", Reason.CONFIG)
+    at = key_path(key)
+    value = _value(at, key, text)
+    content = _with(
+        path, _text(path), (*(sources.SHARED_TABLE if name == sources.SHARED_FILE else ()), *at), value
+    ).encode()
+    loaded = load(repository.worktree, environ=environ, repo_file=sources.RepositoryFile(name, content, tracked=False))
+    widening = widening_in(repository, loaded, environ)
+    asks = any(item.key == keys.dotted(at) for item in widening)
+    _write(path, content)
+    return SetValue(
+        key,
+        value,
+        path,
+        needs_trust=asks and not trust.is_trusted(widening, repository.common_dir, environ),
+        overruled_by=_other(loaded, at, name),
+    )
+
+
+def add_to_user_file(
+    table: keys.KeyPath, values: Mapping[str, object], environ: Mapping[str, str], here: Path, *, write: bool
+) -> tuple[Path, str]:
+    """Add a table to the user's own file, if *write*; return the file, and the text of the table.
+
+    Raises:
+        UserError: the table is there, the configuration refuses a value, or the file cannot be written.
+    """
+    path = user_folders.config_folder(environ) / "config.toml"
+    known = sources.parse_user(path)
+    if known is not None and any(key[: len(table)] == table for key in keys.flatten(known.table)):
+        message = f"{path} has a [{keys.dotted(table)}] already. Nothing was written. Change it there."
+        raise UserError(message, Reason.USAGE, path=str(path), actions=("redfirst config show",))
+    text, alone = _text(path), ""
+    for name, value in values.items():
+        text, alone = (_with(path, each, (*table, name), value) for each in (text, alone))
+    load(here, environ=environ, user_content=text.encode())
+    if write:
+        _write(path, text.encode())
+    return path, alone
+
+
+def _value(path: keys.KeyPath, key: str, text: str) -> object:
+    return typed_value(path, text, sources.Origin(sources.Layer.FLAG, f"config set {key}"))
+
+
+def _text(path: Path) -> str:
+    try:
+        return sources.file_content(path).decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}.", Reason.CONFIG, path=str(path)) from error
+
+
+def _with(path: Path, text: str, key: keys.KeyPath, value: object) -> str:
+    try:
+        return with_value(text, key, value)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}.", Reason.CONFIG, path=str(path)) from error
+    except ValueError as error:
+        raise UserError(f"{path}: {error}. Edit the file by hand.", Reason.CONFIG, path=str(path)) from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    target = path.resolve()  # who keeps the file elsewhere has a link here
+    target.parent.mkdir(parents=True, exist_ok=True)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
+    write_atomic(target, content, mode=mode)
+
+
+def _other(loaded: Loaded, path: keys.KeyPath, file: str) -> str:
+    """Return where the value that counts is written, if that is another file, a variable, or a general key."""
+    general = (path[0], *path[2:]) if path[0] == "agents" and path[1] in keys.ROLES else path
+    origin = loaded.origins.get(keys.dotted(path)) or loaded.origins.get(keys.dotted(general))
+    return "" if origin is None or origin.source == file else str(origin)

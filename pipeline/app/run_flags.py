@@ -236,20 +236,32 @@ def reopening(run: RecipeRun, step: str | None, changed: tuple[Chosen, Mapping[s
     """
     if step is None and changed is None:
         return None
-    again: list[str] = []
+    name, again = run.info.run_id, list[str]()
     machine, workflow = run.machine, None
     if changed is not None:
         found, values = changed[0], dict(changed[1])
         machine = RecipeMachine(found.recipe, values)
-        if run.facts is not None and found.sha256 == run.facts.sha256 and values == dict(run.inputs):
-            raise _nothing_new(run, found.file.path)
+        if run.facts is not None and found.facts.sha256 == run.facts.sha256 and values == dict(run.inputs):
+            raise UserError(
+                f"{found.file.path} says what {name} goes by already: nothing was changed. Ask again what is not "
+                f"ready: redfirst resume {name}",
+                Reason.USAGE,
+                actions=(f"redfirst resume {name}",),
+            )
         steps = steps_of(found.recipe)
         workflow = Changed(recipe=found.facts, steps=steps, inputs=values).model_dump(mode="json")
         again += differing(run.machine, machine)
     if step is not None:
-        known = [name for id_ in machine.order for name in dict.fromkeys((id_, *machine.names(run.state, id_)))]
+        known = [one for id_ in machine.order for one in dict.fromkeys((id_, *machine.names(run.state, id_)))]
         if step not in known:
-            raise _unknown(run, step, known)
+            near = did_you_mean(step, known)
+            hint = f' Did you mean "{near}"?' if near else ""
+            raise UserError(
+                f'{name} has no step "{step}" (steps: {", ".join(known)}).{hint}',
+                Reason.USAGE,
+                details={"accepted": list(known), "did_you_mean": near},
+                actions=(f"redfirst show {name}",),
+            )
         again.append(step)
     lists = _lists(run, machine, again) if changed is not None else {}
     areas = {id_: areas_by_item(machine.steps[id_], machine.values, items) for id_, items in lists.items()}
@@ -287,27 +299,6 @@ def _lists(run: RecipeRun, machine: RecipeMachine, again: Sequence[str]) -> dict
     lists = {step: below(read.payload_of(id_), keys) for id_ in kept for step, keys in machine.lists_of(id_)}
     found = {step: items[:MOST_ITEMS] for step, items in lists.items() if isinstance(items, list)}
     return {**machine.items, **found}
-
-
-def _nothing_new(run: RecipeRun, word: str) -> UserError:
-    name = run.info.run_id
-    return UserError(
-        f"{word} says what {name} goes by already: nothing was changed. Ask again what is not ready: redfirst resume "
-        f"{name}",
-        Reason.USAGE,
-        actions=(f"redfirst resume {name}",),
-    )
-
-
-def _unknown(run: RecipeRun, step: str, known: Sequence[str]) -> UserError:
-    near = did_you_mean(step, known)
-    hint = f' Did you mean "{near}"?' if near else ""
-    return UserError(
-        f'{run.info.run_id} has no step "{step}" (steps: {", ".join(known)}).{hint}',
-        Reason.USAGE,
-        details={"accepted": list(known), "did_you_mean": near},
-        actions=(f"redfirst show {run.info.run_id}",),
-    )
 
 
 def previous_patch(repository: Repository, name: str, issue: str) -> tuple[str, str]:

@@ -188,7 +188,7 @@ def line_from(folder: Path, now: datetime | None = None) -> RunLine:
 
 def _steps_of(folder: Path) -> tuple[RunLine, RecipeRun]:
     """Return a run that the steps of a recipe drive, and what its line alone has; each step counts as a task."""
-    from pipeline.app.open_gates import gates_place, open_gates  # noqa: PLC0415  (the same)
+    from pipeline.app.packets import gates_place, open_gates  # noqa: PLC0415  (the same)
     from pipeline.matrix.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; an ended run is known)
     from pipeline.run.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
 
@@ -353,10 +353,10 @@ def _document(lines: list[RunLine]) -> RunsDocument:
 def _lines_of_strangers(roster: Roster, repository: Repository) -> list[RunLine]:
     """Return the lines of folders that are not looked into, and of claims of runs that are gone."""
     lines = [unread_line(folder, error.message, live=False) for folder, error in roster.problems.items()]
-    lines += [
-        unread_line(claim.folder, _gone(claimant(roster, issue, claim)), live=False, issue=issue, status=GONE)
-        for issue, claim in orphans(repository).items()
-    ]
+    for issue, claim in orphans(repository).items():
+        refusal = claimant(roster, issue, claim).refusal()
+        why = f"{refusal.message} ({refusal.actions[-1]})"
+        lines.append(unread_line(claim.folder, why, live=False, issue=issue, status=GONE))
     return lines
 
 
@@ -478,11 +478,6 @@ def lines_of(folders: Iterable[Path], now: datetime | None = None) -> list[RunLi
     """Return the lines of some runs, as they are now."""
     moment = now or datetime.now(UTC)
     return [line_of(folder, moment) for folder in folders]
-
-
-def _gone(claimed: Claimant) -> str:
-    refusal = claimed.refusal()
-    return f"{refusal.message} ({refusal.actions[-1]})"
 
 
 def claimants(repository: Repository, claims: Mapping[str, Claim]) -> dict[str, Claimant]:

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from pipeline.app.documents import Document, FindingLine, finding_line
 from pipeline.app.driving import output_of
-from pipeline.app.next_lines import landed, next_lines
-from pipeline.app.open_gates import StepGate, open_gates
-from pipeline.app.other_worktrees import answers_as_typed, as_typed, text_as_typed
+from pipeline.app.next_lines import answers_as_typed, as_typed, landed, next_lines, text_as_typed
+from pipeline.app.packets import StepGate, open_gates
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.recipes.next_steps import held_by, obligations
 from pipeline.matrix.recipes.step_table import Checkpoint
@@ -135,9 +134,6 @@ def run_document(ctx: Context) -> RunDocument:
         not_before=not_before_of(ctx.run),
         recipe=None if info.recipe is None else RecipeLine.model_validate(info.recipe),
     )
-
-
-"""The outcomes of a run whose steps are all ready."""
 
 
 class StepLine(Document):

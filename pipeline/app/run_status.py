@@ -1,4 +1,4 @@
-"""Says how a run stands, from its folded journal and the artifacts on disk: what `show --json` prints."""
+"""Says how a run stands, from its folded journal, artifacts and trees: what `show --json` and `diff --json` print."""
 
 from __future__ import annotations
 
@@ -9,25 +9,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
-from pipeline.app.documents import (
-    STAGES,
-    DispatchLine,
-    Document,
-    FindingLine,
-    ReviewShown,
-    TaskShown,
-    dispatch_line,
-    finding_line,
-    read_review,
-    reviews_shown,
-    tasks_shown,
-    title_of,
-)
-from pipeline.app.next_lines import landed, next_lines
-from pipeline.app.other_worktrees import as_typed, gate_as_typed, text_as_typed
+from pipeline.app import documents
+from pipeline.app.next_lines import as_typed, gate_as_typed, landed, next_lines, text_as_typed
 from pipeline.config.user_folders import state_folder
+from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.repo import GitError, Repository
+from pipeline.run import summary_facts
 from pipeline.run.activity_file import Doing, read_now
 from pipeline.run.drafts import VainEdit, vain_edit, without_effect
 from pipeline.run.folder import RunFolder
@@ -35,29 +24,15 @@ from pipeline.run.gates import OpenGate, gate_of, open_gate
 from pipeline.run.journal_kinds import JournalLine, PublishIntended
 from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
-from pipeline.run.runs_of_repository import seen_from
+from pipeline.run.runs_of_repository import find_run, seen_from
 from pipeline.run.spending import Spent, by_phase, by_role, spent
-from pipeline.run.store import gone_on, state_of_run
-from pipeline.run.summary_facts import (
-    BoxFacts,
-    Counter,
-    UsageFacts,
-    box_facts_of,
-    commits_of,
-    counters_of,
-    dropped_tests,
-    landed_on,
-    last_note,
-    not_before_of,
-    place_of,
-    usage_of,
-)
+from pipeline.run.store import gone_on, run_ref, state_of_run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.repo import Repository
     from pipeline.vocabulary import Role
+
 
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")
 
@@ -65,7 +40,7 @@ _DESKS: Final = "dispatches/*/exchange/desk"
 """Where desks are named (`backends.desk`, which is heavy): without one, none is looked for."""
 
 
-class CostLine(Document):
+class CostLine(documents.Document):
     """What one role or one phase took. Null where a part is not known; `known` says the rest in words."""
 
     of: Literal["role", "phase"]
@@ -76,7 +51,7 @@ class CostLine(Document):
     known: str
 
 
-class ShowDocument(Document):
+class ShowDocument(documents.Document):
     """What `show --json` prints: how a run stands."""
 
     schema_: Literal["redfirst.show/1"] = Field(default="redfirst.show/1", alias="schema")
@@ -112,11 +87,11 @@ class ShowDocument(Document):
     now: tuple[Doing, ...]
     """What its driver is doing, and since when; empty where none is at work."""
     plan_revision: int
-    tasks: tuple[TaskShown, ...]
-    reviews: tuple[ReviewShown, ...]
-    counters: tuple[Counter, ...]
-    blockers: tuple[FindingLine, ...]
-    dispatches: tuple[DispatchLine, ...]
+    tasks: tuple[documents.TaskShown, ...]
+    reviews: tuple[documents.ReviewShown, ...]
+    counters: tuple[summary_facts.Counter, ...]
+    blockers: tuple[documents.FindingLine, ...]
+    dispatches: tuple[documents.DispatchLine, ...]
     commits: tuple[str, ...]
     landed: bool | None = None
     """Whether the base has the commits of the run; null where there is nothing to merge."""
@@ -124,8 +99,8 @@ class ShowDocument(Document):
     """The branch that has them: what `land` put them on, else the base; null where none is known to have them."""
     follow_ups: tuple[str, ...]
     dropped_tests: tuple[str, ...] = ()
-    sandbox: BoxFacts
-    usage: UsageFacts
+    sandbox: summary_facts.BoxFacts
+    usage: summary_facts.UsageFacts
     spent: str = ""
     """What its dispatches took, in words."""
     costs: tuple[CostLine, ...]
@@ -135,7 +110,7 @@ class ShowDocument(Document):
     artifacts: tuple[str, ...]
 
 
-class LogDocument(Document):
+class LogDocument(documents.Document):
     """What `show --log --json` prints: the journal."""
 
     schema_: Literal["redfirst.log/1"] = Field(default="redfirst.log/1", alias="schema")
@@ -168,12 +143,13 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     waiting = (role for role, handed_in in desks.items() if not handed_in)
     is_landed = landed(there, run)
     actions = next_lines(there, run, is_landed, live=live, desks=waiting, handed_in=any(desks.values()))
-    reviews = reviews_shown(run)
+    reviews = documents.reviews_shown(run)
     intended = run.journal.of(PublishIntended)
+    artifacts = [name for name in run.artifacts if (folder / name).is_file()]
     return ShowDocument(
         run_id=info.run_id,
         issue=run.issue,
-        title=title_of(folder),
+        title=documents.title_of(folder),
         branch=info.branch,
         base_branch=info.base_branch,
         start_commit=info.start_commit,
@@ -190,31 +166,31 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         step=state.trunk.step.value,
         phase=state.trunk.step.phase,
         task=state.current,
-        place=place_of(run),
+        place=summary_facts.place_of(run),
         gate=gate_of(run),
         at_gate=gate_as_typed(open_gate(run), here, folder.parents[1], folder.name),
-        note=text_as_typed(last_note(run), here, folder.parents[1], folder.name),
-        not_before=not_before_of(run, datetime.now(UTC) if live else None),
+        note=text_as_typed(summary_facts.last_note(run), here, folder.parents[1], folder.name),
+        not_before=summary_facts.not_before_of(run, datetime.now(UTC) if live else None),
         now=read_now(folder, run.journal.epoch) if live else (),
         plan_revision=state.plan_revision,
-        tasks=tasks_shown(run),
+        tasks=documents.tasks_shown(run),
         reviews=reviews,
-        counters=counters_of(run),
+        counters=summary_facts.counters_of(run),
         blockers=_blockers(run),
-        dispatches=tuple(dispatch_line(run, record, live=live) for record in run.records.values()),
-        commits=commits_of(run),
+        dispatches=tuple(documents.dispatch_line(run, record, live=live) for record in run.records.values()),
+        commits=summary_facts.commits_of(run),
         landed=is_landed,
-        landed_on=landed_on(run) or (info.base_branch if is_landed else None),
-        follow_ups=intended[-1].data.follow_ups if intended and commits_of(run) else (),
-        dropped_tests=dropped_tests(state),
-        sandbox=box_facts_of(run),
-        usage=usage_of(run),
+        landed_on=summary_facts.landed_on(run) or (info.base_branch if is_landed else None),
+        follow_ups=intended[-1].data.follow_ups if intended and summary_facts.commits_of(run) else (),
+        dropped_tests=summary_facts.dropped_tests(state),
+        sandbox=summary_facts.box_facts_of(run),
+        usage=summary_facts.usage_of(run),
         spent=str(spent(run)),
         costs=costs_of(run),
         edits_without_effect=_vain_edits(run, here),
         safe_next_actions=as_typed(actions, here, folder.parents[1], folder.name),
         run_dir=str(folder),
-        artifacts=_artifacts(run),
+        artifacts=tuple(sorted(artifacts, key=lambda name: (name not in _FIRST_PAGE, name))),
     )
 
 
@@ -233,22 +209,16 @@ def _vain_edits(run: Run, here: Repository) -> tuple[VainEdit, ...]:
     return tuple(replace(edit, instead=next(iter(commands), None)) for edit, commands in zip(edits, typed, strict=True))
 
 
-def _blockers(run: Run) -> tuple[FindingLine, ...]:
+def _blockers(run: Run) -> tuple[documents.FindingLine, ...]:
     """Return the blockers on record, worst first, as the last review of each stage describes them."""
-    found: dict[str, FindingLine] = {}
-    for step, stage in STAGES.items():
+    found: dict[str, documents.FindingLine] = {}
+    for step, stage in documents.STAGES.items():
         count = sum(d.decision.step is step and not d.decision.row.startswith("any/") for d in run.history)
-        record = read_review(run.folder, stage, count) if count else None
+        record = documents.read_review(run.folder, stage, count) if count else None
         if record is not None:
-            found |= {finding.id: finding_line(finding) for finding in record.ledger.open}
+            found |= {finding.id: documents.finding_line(finding) for finding in record.ledger.open}
     on_record = [found[id_] for id_ in run.state.open_blockers if id_ in found]
     return tuple(sorted(on_record, key=lambda finding: finding.severity.rank))
-
-
-def _artifacts(run: Run) -> tuple[str, ...]:
-    """Return the artifacts that are on disk, those first that a person reads first."""
-    there = [name for name in run.artifacts if (run.folder / name).is_file()]
-    return tuple(sorted(there, key=lambda name: (name not in _FIRST_PAGE, name)))
 
 
 # --- for a person --------------------------------------------------------------------------------------------------
@@ -272,4 +242,64 @@ def _line(of: Literal["role", "phase"], name: str, taken: Spent) -> CostLine:
         cost_usd=taken.cost_usd if known and not taken.unpriced else None,
         tokens=taken.tokens if known and not taken.uncounted else None,
         known=str(taken),
+    )
+
+
+class DiffDocument(documents.Document):
+    """What `diff --json` prints. `old` and `new` are trees; `patch` is null with `--stat`."""
+
+    schema_: Literal["redfirst.diff/1"] = Field(default="redfirst.diff/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    task: str | None
+    old: str
+    new: str
+    files: tuple[documents.DiffFile, ...]
+    patch: str | None
+
+
+def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool) -> DiffDocument:
+    """Return the work of a run, or of one of its tasks, against where it began.
+
+    Raises:
+        UserError: no such run or task, or git has removed the objects.
+    """
+    folder = find_run(repository, name)
+    repository = seen_from(repository, folder)
+    run = Run.load(folder, driving=False)
+    old, new = (run.state.start, summary_facts.work_tree(run)) if task is None else _task_trees(run, task)
+    missing = [tree for tree in (old, new) if repository.resolve(f"{tree}^{{tree}}") is None]
+    if missing:
+        raise _gone(repository, run, missing[0])
+    try:
+        files = tuple(map(documents.DiffFile.model_validate, repository.numstat(old, new)))
+        patch = None if stat else repository.patch(old, new)
+    except GitError as error:
+        raise _gone(repository, run, error.stderr.strip()) from error
+    return DiffDocument(run_id=run.info.run_id, task=task, old=old, new=new, files=files, patch=patch)
+
+
+def _task_trees(run: Run, task: str) -> tuple[str, str]:
+    found = run.state.tasks.get(task)
+    if found is None:
+        known = ", ".join(run.state.tasks) or "none yet"
+        raise UserError(
+            f"{run.info.run_id} has no task {task!r} (tasks: {known}).",
+            Reason.USAGE,
+            details={"tasks": list(run.state.tasks)},
+            actions=(f"redfirst show {run.info.run_id}",),
+        )
+    start = found.start or run.state.head
+    return start, found.candidate or found.red or found.tests or found.stubs or start
+
+
+def _gone(repository: Repository, run: Run, what: str) -> UserError:
+    ref = run_ref(repository, run.info.run_id)
+    there = "is there, but does not hold them" if repository.resolve(ref) else "is gone"
+    return UserError(
+        f"git no longer has the objects of {run.info.run_id} ({what}): its ref {ref} {there}. Reports, evidence and "
+        f"journal are still in {run.folder}.",
+        Reason.USAGE,
+        path=ref,
+        actions=(f"redfirst show {run.info.run_id}", f"redfirst explain {run.info.run_id}"),
     )

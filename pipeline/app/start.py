@@ -11,38 +11,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pipeline import VERSION
 from pipeline.agents.dispatch.roles import prompts_hash
 from pipeline.agents.dispatch.transcript import secrets_of_run
-from pipeline.app import conflicting_changes
-from pipeline.app.conventions import refuse_misfit, unrun_hooks
-from pipeline.app.driving import Interruption, finish, put_away
-from pipeline.app.isolation import box_of, isolation
-from pipeline.app.open_gates import require_no_gate, require_unasked
-from pipeline.app.ports import context_of, place_of_run, require_runner
+from pipeline.app import run_config, run_flags
+from pipeline.app.driving import Interruption, commit_onto, finish, look_for_conflicts, put_away
+from pipeline.app.packets import require_no_gate, require_unasked
+from pipeline.app.ports import box_of, context_of, isolation, place_of_run, require_runner
+from pipeline.app.recipe_choice import Chosen, inputs_kept, issue_recipe, pairs, roles_of, sound, steps_of, with_recipe
 from pipeline.app.recipe_choice import change_of as change_seen
-from pipeline.app.recipe_choice import inputs_kept, issue_recipe, pairs, roles_of, sound, steps_of, with_recipe
-from pipeline.app.run_config import (
-    RunOptions,
-    changed_file,
-    config_hash,
-    limits_of,
-    load_config,
-    matrix_hash,
-    read_config,
-    refuse_recursion,
-    require_programs,
-    require_usable,
-)
-from pipeline.app.run_flags import (
-    change_of,
-    flags_of,
-    kept_config,
-    kept_flags,
-    previous_patch,
-    reopening,
-    require_hidden,
-    require_own,
-    require_unended,
-    usable,
-)
+from pipeline.app.trust_requests import refuse_misfit, unrun_hooks
 from pipeline.config.load import Loaded, without_effect
 from pipeline.config.sources import Layer
 from pipeline.config.user_folders import state_folder
@@ -76,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.app.live_view import Display
-    from pipeline.app.recipe_choice import Chosen
+    from pipeline.app.run_config import RunOptions
     from pipeline.config.layers import Flags
     from pipeline.repo import Repository
     from pipeline.steps.publication.publisher import Base
@@ -127,8 +102,8 @@ class Resumption:
 
     def _resume_issue(self, ctx: Context) -> None:
         require_unasked(ctx.run)
-        conflicting_changes.look(ctx)
-        base = None if self.onto is None else conflicting_changes.onto(ctx, self.onto, partial(planned, ctx))
+        look_for_conflicts(ctx)
+        base = None if self.onto is None else commit_onto(ctx, self.onto, partial(planned, ctx))
         if ctx.state.reason is Reason.ENVIRONMENT:
             _renew(ctx)
         ctx.go_on()
@@ -182,7 +157,7 @@ def _onto(ctx: RecipeContext, revision: str) -> str:
         publishing = [name for name in waiting if ctx.run.state.lanes[name].at is At.PUBLISH]
         return [one for name in publishing for one in recipe_publish.planned(ctx.seen_from(name))]
 
-    return conflicting_changes.onto(ctx, revision, work)
+    return commit_onto(ctx, revision, work)
 
 
 @dataclass(frozen=True)
@@ -210,7 +185,7 @@ async def start(repository: Repository, options: RunOptions, say: Display) -> Co
     again = None if stands_there else f"cd {shlex.quote(str(repository.worktree))} && redfirst run {options.issue}"
     interruption = Interruption()
     with interruption.listening("no run was begun", again):
-        refuse_recursion(options.environ)
+        run_config.refuse_recursion(options.environ)
         of_recipe = options.recipe and not options.issue
         begin = _examined_recipe(repository, options) if of_recipe else _examined(repository, options, say)
         config = begin.loaded.config
@@ -241,12 +216,12 @@ async def start(repository: Repository, options: RunOptions, say: Display) -> Co
 def _examined(repository: Repository, options: RunOptions, say: Display) -> _Beginning:
     """Return what a run of an issue is begun with: all that does not hold is told at once."""
     tip = repository.resolve("HEAD") or ""
-    loaded = read_config(repository, tip, options.flags, options.environ)
+    loaded = run_config.read_config(repository, tip, options.flags, options.environ)
     config = loaded.config
     checks = (
         repository.identity,
-        partial(require_usable, repository, loaded, options.environ),
-        partial(require_programs, config, options.environ),
+        partial(run_config.require_usable, repository, loaded, options.environ),
+        partial(run_config.require_programs, config, options.environ),
         partial(require_runner, repository, config),
         partial(refuse_misfit, config, options.issue),
     )
@@ -265,7 +240,9 @@ def _examined(repository: Repository, options: RunOptions, say: Display) -> _Beg
     check_all(*checks)
     for hook in unrun_hooks(repository, config):
         say(hook.told())
-    previous = None if options.previous is None else previous_patch(repository, options.previous, options.issue)
+    previous = (
+        None if options.previous is None else run_flags.previous_patch(repository, options.previous, options.issue)
+    )
     return _Beginning(loaded, recipe, values, begin, phases=recipe.phases, previous=previous)
 
 
@@ -276,11 +253,11 @@ def _examined_recipe(repository: Repository, options: RunOptions) -> _Beginning:
         raise UserError("This repository has no commit yet. Commit the project first.", Reason.USAGE)
     chosen, values = sound(repository, options.recipe, options, lambda _: pairs(options.inputs))
     recipe, roles = chosen.recipe, roles_of(chosen.recipe)
-    loaded = read_config(repository, tip, options.flags, options.environ)
+    loaded = run_config.read_config(repository, tip, options.flags, options.environ)
     base = options.base or loaded.config.base
     checks = [
-        partial(require_usable, repository, loaded, options.environ, roles),
-        partial(require_programs, loaded.config, options.environ, roles),
+        partial(run_config.require_usable, repository, loaded, options.environ, roles),
+        partial(run_config.require_programs, loaded.config, options.environ, roles),
     ]
     kinds = {step.kind for step in recipe.steps}
     if kinds & {Kind.PUBLISH, Kind.FILE_ISSUES}:
@@ -309,11 +286,11 @@ def _info(repository: Repository, folder: Path, options: RunOptions, begin: _Beg
         run_id=folder.name,
         workflow=OF_RECIPE if steps else "issue-to-commits",
         workflow_version=VERSION,
-        workflow_hash=config_hash(repr((ROWS, ANY, GIVEN))) if steps else matrix_hash(),
+        workflow_hash=run_config.config_hash(repr((ROWS, ANY, GIVEN))) if steps else run_config.matrix_hash(),
         redfirst_version=VERSION,
-        config=kept_config(dumped, secrets),
-        config_hash=config_hash(dumped),
-        flags=kept_flags(options.flags, secrets),
+        config=run_flags.kept_config(dumped, secrets),
+        config_hash=run_config.config_hash(dumped),
+        flags=run_flags.kept_flags(options.flags, secrets),
         prompts_hash=prompts_hash(),
         recipe=begin.recipe.facts,
         trigger=options.trigger,
@@ -337,7 +314,7 @@ def _info(repository: Repository, folder: Path, options: RunOptions, begin: _Beg
 
 def issue_limits(loaded: Loaded, recipe: Recipe) -> dict[str, int]:
     """Return the limits of an issue's run; how many tasks are side by side the recipe says where the user does not."""
-    limits = limits_of(loaded.config)
+    limits = run_config.limits_of(loaded.config)
     if loaded.origins[f"limits.{PARALLEL}"].layer is Layer.DEFAULT and "max_concurrency" in recipe.model_fields_set:
         limits[PARALLEL] = min(recipe.max_concurrency, _MOST_BESIDE)
     return limits
@@ -369,7 +346,7 @@ async def go_on(
     """
     interruption = Interruption()
     with interruption.listening(f"{folder.name} is as it was"):
-        refuse_recursion(options.environ)
+        run_config.refuse_recursion(options.environ)
         with FileLease.take(folder):
             run = load_run(folder, driving=True)
             left = place_of_run(repository, run, options.environ).exists()
@@ -391,11 +368,11 @@ async def _opened(repository: Repository, run: Run, options: RunOptions, say: Di
         raise _ended(run)
     given = options.flags
     if not left:
-        require_own(run, given)
-    flags = given.over(flags_of(run))
-    loaded = load_config(repository, run.info.start_commit, usable(flags), options.environ)
-    require_hidden(flags, loaded)
-    require_programs(loaded.config, options.environ)
+        run_flags.require_own(run, given)
+    flags = given.over(run_flags.flags_of(run))
+    loaded = run_config.load_config(repository, run.info.start_commit, run_flags.usable(flags), options.environ)
+    run_flags.require_hidden(flags, loaded)
+    run_config.require_programs(loaded.config, options.environ)
     box = await box_of(loaded.config)
     ctx = context_of(Context, repository, run, loaded.config, box, options.environ, say)
     ctx.go_on = partial(_go_on, ctx, loaded, given)
@@ -407,18 +384,20 @@ async def _reopened(
 ) -> RecipeContext:
     """Return the ports of a driver that goes on with a recipe's run, whose steps may be done again otherwise."""
     if not left or asked != Resumption():
-        require_unended(run)
+        run_flags.require_unended(run)
     other = None
     if asked.recipe is not None:
         other = sound(repository, asked.recipe, options, partial(inputs_kept, run.inputs))
-    again = reopening(run, asked.step, other)
-    loaded = read_config(repository, run.info.start_commit, usable(options.flags.over(flags_of(run))), options.environ)
+    again = run_flags.reopening(run, asked.step, other)
+    flags = run_flags.usable(options.flags.over(run_flags.flags_of(run)))
+    loaded = run_config.read_config(repository, run.info.start_commit, flags, options.environ)
     roles = roles_of(run.recipe if other is None else other[0].recipe)
-    require_usable(repository, loaded, options.environ, roles)
-    require_programs(loaded.config, options.environ, roles)
+    run_config.require_usable(repository, loaded, options.environ, roles)
+    run_config.require_programs(loaded.config, options.environ, roles)
     box = await box_of(loaded.config, roles)
     ctx = context_of(RecipeContext, repository, run, loaded.config, box, options.environ, say, roles)
-    ctx.go_on = partial(run.resume, sandbox=ctx.box_facts, flags=kept_flags(options.flags, ctx.secrets), reopened=again)
+    kept = run_flags.kept_flags(options.flags, ctx.secrets)
+    ctx.go_on = partial(run.resume, sandbox=ctx.box_facts, flags=kept, reopened=again)
     return ctx
 
 
@@ -436,42 +415,27 @@ def _ended(run: Run) -> UserError:
 
 def _go_on(ctx: Context, loaded: Loaded, given: Flags) -> None:
     """Journal that this driver goes on, with the flags it was given, and what is different since the last one."""
-    run = ctx.run
-    run.resume(sandbox=ctx.box_facts, flags=kept_flags(given, ctx.secrets), program=_other_program(run.info))
-    changed = change_of(run, loaded, ctx.secrets)
-    if changed is not None:
-        run.change_config(changed)
-    said = [line for line in without_effect(loaded) if any(f"--set {key} " in line for key in given.values)]
-    for line in (*(changed.changes if changed is not None else ()), *said, *_stale_file(ctx)):
-        ctx.say(f"    {line}")
-    _note_program(ctx)
-
-
-def _other_program(info: RunInfo) -> dict[str, str]:
-    """Return what of the program is not what the run began with."""
-    now = {"prompts": prompts_hash(), "matrix": matrix_hash()}
+    run, info = ctx.run, ctx.run.info
+    now = {"prompts": prompts_hash(), "matrix": run_config.matrix_hash()}
     began = {"prompts": info.prompts_hash, "matrix": info.workflow_hash}
     other = {what: found for what, found in now.items() if found != began[what]}
-    return {**other, "redfirst": VERSION} if other else {}
-
-
-def _stale_file(ctx: Context) -> tuple[str, ...]:
-    """Return that the repository's configuration changed since the run began, which does not count for this run."""
-    info = ctx.run.info
-    name = changed_file(ctx.repository, info.start_commit)
-    told = (
-        f"{name} says something else than when this run began, and this run keeps that. Give a value of this run with "
-        f"--set KEY=VALUE. Or begin anew: redfirst abandon {info.run_id}, {begun_again(ctx.run)}"
-    )
-    return () if name is None else (told,)
-
-
-def _note_program(ctx: Context) -> None:
-    """Say what of the program is not what the run began with; it goes on with what is installed now."""
-    info = ctx.run.info
-    words = {"prompts": "prompts", "matrix": "rows of the routing matrix"}
-    if other := [words[what] for what in _other_program(info) if what in words]:
-        ctx.say(
-            f"    the run began with other {' and '.join(other)} (redfirst {info.redfirst_version}). It goes on with "
-            f"those of redfirst {VERSION}"
+    program = {**other, "redfirst": VERSION} if other else {}
+    run.resume(sandbox=ctx.box_facts, flags=run_flags.kept_flags(given, ctx.secrets), program=program)
+    changed = run_flags.change_of(run, loaded, ctx.secrets)
+    if changed is not None:
+        run.change_config(changed)
+    said = [*changed.changes] if changed is not None else []
+    said += [line for line in without_effect(loaded) if any(f"--set {key} " in line for key in given.values)]
+    if (name := run_config.changed_file(ctx.repository, info.start_commit)) is not None:
+        said.append(
+            f"{name} says something else than when this run began, and this run keeps that. Give a value of this run "
+            f"with --set KEY=VALUE. Or begin anew: redfirst abandon {info.run_id}, {begun_again(run)}"
         )
+    if other:  # it goes on with what is installed now
+        words = {"prompts": "prompts", "matrix": "rows of the routing matrix"}
+        said.append(
+            f"the run began with other {' and '.join(words[what] for what in other)} (redfirst "
+            f"{info.redfirst_version}). It goes on with those of redfirst {VERSION}"
+        )
+    for line in said:
+        ctx.say(f"    {line}")

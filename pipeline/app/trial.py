@@ -6,7 +6,7 @@ What the agent is given is prepared by the code that prepares it in a run: the c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,8 @@ from pipeline.agents.backends import BACKENDS
 from pipeline.agents.dispatch.dispatcher import Dispatcher
 from pipeline.agents.dispatch.request import InRun, Request
 from pipeline.agents.dispatch.roles import load_roles, load_templates
-from pipeline.app.isolation import box_of
+from pipeline.app.ports import box_of, lent_context
 from pipeline.app.run_config import RunOptions, load_config
-from pipeline.app.verification_ports import lent_context
 from pipeline.config.load import without_effect
 from pipeline.errors import UserError
 from pipeline.judge.policy.rights import Action, Writes
@@ -168,12 +167,8 @@ async def _request(lent: VerificationContext, trial: Trial, tree: str, issue: Pa
     paths = [entry.path for entry in lent.repository.entries(tree)]
     task = _task(trial, frozenset(paths))
     files = [change.path for change in (*task.files, *task.test_files)]
-    return Request(
-        trial.role,
-        trial.kind,
-        tree,
-        question=trial.question,
-        artifacts=artifacts,
+    return replace(
+        request,
         grants=production_grants(task),
         tests=scope_of(baseline, task, paths, lent.toolchain.sources),
         tools=await tools_for(lent, files),

@@ -2,15 +2,26 @@
 
 The commands that start anything have no other way to ask: nothing of a repository runs on the host before
 `redfirst trust` (ADR-R89).
+
+It also asks things of commits that a run could not keep: a form of messages, and hooks. A run commits by writing
+objects, so that no hook of git runs. One counts as handled if a command of `[checks]` names the tool that it starts, or
+the hook itself, or if `[commits] hooks` names it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from pipeline.config.commits import misfits
 from pipeline.config.trust import Widening
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.repo.settings import hooks_folder
 from pipeline.repo.tracked_paths import TrackedFiles
 from pipeline.run.ignored import INCLUDE_FILE, include_patterns
 from pipeline.testing.languages.projects.combined import projects_in
@@ -19,7 +30,6 @@ from pipeline.testing.languages.table import DEFAULT, LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
@@ -84,7 +94,10 @@ class _Files:
             if command is None and checkouts is not None:
                 yield from self._of_environments(project, checkouts, prepared=table.setup is not None)
             elif command is not None and f"toolchains.{project.name}.command" not in keys:
-                yield from self._of_program(self._folders(project)[0] / command[0], command[0])
+                program = self._folders(project)[0] / command[0]
+                theirs = self._tracked.lead_to(program) or self._tracked.set_up(program.parent)
+                if "/" in command[0] and theirs:
+                    yield Widening(self._shown(program), "tracked", _STARTED, is_file=True)
         patterns = include_patterns(self._repository.worktree)
         if patterns and self._tracked.lead_to(self._repository.worktree / INCLUDE_FILE):
             yield Widening(INCLUDE_FILE, list(patterns), _CARRIED, is_file=True)
@@ -102,10 +115,6 @@ class _Files:
         inside = main / project.folder
         folders = (self._repository.worktree / project.folder, inside if inside.is_dir() else main)
         return tuple(dict.fromkeys(folders))
-
-    def _of_program(self, program: Path, word: str) -> Iterator[Widening]:
-        if "/" in word and (self._tracked.lead_to(program) or self._tracked.set_up(program.parent)):
-            yield Widening(self._shown(program), "tracked", _STARTED, is_file=True)
 
     def _of_environments(self, project: Project, known: Checkouts, *, prepared: bool) -> Iterator[Widening]:
         levels = self._levels(project)
@@ -135,3 +144,61 @@ class _Files:
     def _shown(self, path: Path) -> str:
         top = self._repository.worktree
         return path.relative_to(top).as_posix() if path.is_relative_to(top) else str(path)
+
+
+_HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
+_TOOLS: Final = (
+    "pre-commit", "prek", "lefthook", "husky", "lint-staged", "commitlint", "gitlint", "overcommit", "commitizen",
+)  # fmt: skip
+_MOST: Final = 65536
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A hook that the user's git would run: its name, its file, and the tool that it starts, where one is known."""
+
+    name: str
+    path: str
+    tools: frozenset[str]
+
+    def told(self) -> str:
+        """Return what is not run, and what to do."""
+        tool = ", ".join(sorted(self.tools)) or self.path
+        return (
+            f"the {self.name} hook ({self.path}) is not run over commits of redfirst. Have what it checks as a command "
+            f'of [checks] that names {tool}, or say that you know: [commits] hooks = ["{self.name}"]'
+        )
+
+
+def unrun_hooks(repository: Repository, config: Config) -> tuple[Hook, ...]:
+    """Return the hooks of commits that nothing stands in for."""
+    folder = hooks_folder(repository, repository.settings())
+    found: list[Hook] = []
+    words = [word for argv in (*config.checks.commands, *config.checks.fix) for word in argv]
+    named = {PurePosixPath(word).name for word in words}
+    for name in _HOOKS:
+        path = folder / name
+        if name in config.commits.hooks or not path.is_file() or not os.access(path, os.X_OK):
+            continue
+        with path.open("rb") as file:
+            text = file.read(_MOST).decode("utf-8", "replace")
+        tools = frozenset(tool for tool in _TOOLS if re.search(rf"(?<![\w-]){tool}(?![\w-])", text))
+        if not (tools & named or str(path) in words or any(word.endswith(f"/{name}") for word in words)):
+            found.append(Hook(name, str(path), tools))
+    return tuple(found)
+
+
+def refuse_misfit(config: Config, issue: str) -> None:
+    """Refuse a pattern of subjects that the commits of a run would break, before anybody is asked.
+
+    Raises:
+        UserError: the first subject that it refuses.
+    """
+    broken = misfits(config.commits, issue)
+    if broken:
+        raise UserError(
+            f"[commits] pattern {config.commits.pattern!r} refuses the subject {broken[0]!r} of a run's commits. "
+            'Have subjects made so that they fit: [commits] subject = "{issue}: {type}: {title}", or mend the pattern.',
+            Reason.USAGE,
+            actions=("redfirst config show",),
+        )

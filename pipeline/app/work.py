@@ -14,7 +14,7 @@ from pipeline.app.at_hub import HubClaim, line_of_claim, newer_base, view_hub
 from pipeline.app.attend import attend
 from pipeline.app.run_config import matrix_hash, read_config, refuse_recursion
 from pipeline.app.run_list import RunLine, has_ended, lines_of, list_runs
-from pipeline.app.schedules import order_what_is_due
+from pipeline.app.triggers import order_what_is_due
 from pipeline.config.layers import Flags
 from pipeline.config.tables import Overlap, Work
 from pipeline.config.user_folders import state_folder
@@ -28,6 +28,7 @@ from pipeline.queue.postgres import spent_in_fleet
 from pipeline.queue.slots import JOBS, FleetSlots, LocalSlots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
+from pipeline.run import store
 from pipeline.run.folder import Tail
 from pipeline.run.hub import KEPT_REFS
 from pipeline.run.journal_kinds import DispatchFinished
@@ -35,24 +36,12 @@ from pipeline.run.lease import FileLease
 from pipeline.run.plans import planned
 from pipeline.run.preconditions import base_branch, known_base
 from pipeline.run.run import Run
-from pipeline.run.runs_of_repository import Roster
-from pipeline.run.store import (
-    WORKFLOW,
-    Claim,
-    claims,
-    gone_on,
-    key_of_run,
-    key_of_worktree,
-    note_gone_on,
-    order_of,
-    repository_name,
-    state_of_run,
-)
+from pipeline.run.runs_of_repository import Roster, seen_from
 from pipeline.run.tracker import as_user_errors, in_tree
 from pipeline.vocabulary import ISSUE_ROLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pipeline.config.model import Config
     from pipeline.repo import Repository
@@ -85,7 +74,7 @@ class _Known:
         made: The runs that are here, by the order that their worktree was made for.
     """
 
-    claims: Mapping[str, Claim]
+    claims: Mapping[str, store.Claim]
     worktrees: Mapping[str, Path]
     elsewhere: Mapping[str, HubClaim]
     at_hub: Mapping[str | None, HubClaim]
@@ -119,7 +108,7 @@ class RepositoryWork:
         here = LocalSlots(state_folder(environ) / "slots")
         self.shared = FleetSlots(here, fleet.postgres, fleet.name) if fleet.postgres else here
         self._hub = fleet.hub if fleet.postgres else None
-        self._here = f"repo-{fleet.name if fleet.postgres else repository_name(repository)}"
+        self._here = f"repo-{fleet.name if fleet.postgres else store.repository_name(repository)}"
         self._jobs = jobs
         self._clock = clock
         self._attended = -_ATTENDS_S
@@ -146,9 +135,11 @@ class RepositoryWork:
         self._last = known = self._known(log)
         if not only:
             for folder, host in known.lost.items():
-                if folder.is_dir() and gone_on(folder) is None and not FileLease.is_held(folder):
-                    note_gone_on(folder, host)  # who looks at it here is told
-            self._attend()
+                if folder.is_dir() and store.gone_on(folder) is None and not FileLease.is_held(folder):
+                    store.note_gone_on(folder, host)  # who looks at it here is told
+            if time.monotonic() - self._attended >= _ATTENDS_S:
+                self._attended = time.monotonic()
+                attend(self.repository, self._clock())
             self._settle(log, known)
             self._sweep(log, known)
             order_what_is_due(self.repository, self.environ, self._config(), log, self._clock())
@@ -161,7 +152,7 @@ class RepositoryWork:
         known = self._last or self._known()  # who starts it has looked just now, and holds the orders' lock
         folder, there = self._folder(order, known), known.there(order)
         if folder is not None:
-            return ("resume", key_of_run(folder))
+            return ("resume", store.key_of_run(folder))
         if there is not None:
             return ("fleet", "take", there.run, "--resume", *_words(order).argv())
         return ("run", order.what, "--worktree", f"--order={order.id}", *order.placed.options.argv())
@@ -176,15 +167,9 @@ class RepositoryWork:
 
     def run_at(self, folder: str) -> str | None:
         """Return a run by worktree and name, of its folder."""
-        return key_of_run(Path(folder))
+        return store.key_of_run(Path(folder))
 
     # --- what is over, and what is missing -------------------------------------------------------------------------
-
-    def _attend(self) -> None:
-        """Let gates that nobody answered in time be done with, now and then."""
-        if time.monotonic() - self._attended >= _ATTENDS_S:
-            self._attended = time.monotonic()
-            attend(self.repository, self._clock())
 
     def _settle(self, log: OrderLog, known: _Known) -> None:
         """Say of orders whose driver died after their run had come to its end that they are over."""
@@ -194,7 +179,7 @@ class RepositoryWork:
                 continue
             folder, there = self._folder(order, known), known.there(order)
             line = _line(folder) if folder is not None else self._line_at_hub(there)
-            run = key_of_run(folder) if folder is not None else there.run if there is not None else ""
+            run = store.key_of_run(folder) if folder is not None else there.run if there is not None else ""
             if line is None or line.live or line.outcome is None or line.reason is None:
                 continue
             # it was found as it rested then, and has gone on since
@@ -214,7 +199,7 @@ class RepositoryWork:
         """
         covered = self._covered(log, known)
         for folder in (*(claim.folder for claim in known.claims.values()), *self._answered(known)):
-            line, run = _line(folder) if str(folder) not in covered else None, key_of_run(folder)
+            line, run = _line(folder) if str(folder) not in covered else None, store.key_of_run(folder)
             if line is None or line.live or line.problem is not None or run in known.left:
                 continue
             limit = limit_of(line)
@@ -255,15 +240,20 @@ class RepositoryWork:
 
     def _runs(self, known: _Known) -> Iterator[RunLine]:
         """Yield the runs that are here as they stand."""
-        gone_on = {claim.run for claim in known.elsewhere.values()}
+        away = {claim.run for claim in known.elsewhere.values()}
         for line in list_runs(self.repository).runs:
-            if not gone_on or key_of_run(folder_of(line)) not in gone_on:
+            if not away or store.key_of_run(folder_of(line)) not in away:
                 yield line
 
     def rests(self, log: OrderLog) -> dict[str, str]:
         """Return a sentence on each parked run that no open order is for, by what the run is called."""
-        known = self._last or self._known()
-        return rests(self._runs(known), self._covered(log, known))
+        known, found = self._last or self._known(), dict[str, str]()
+        covered = self._covered(log, known)
+        for line in self._runs(known):
+            if line.outcome is Outcome.PARKED and not line.live and str(folder_of(line)) not in covered:
+                run = store.key_of_run(folder_of(line))
+                found[run] = f"{run} is parked ({line.reason}): {_what_to_do(line, run)}"
+        return found
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -279,11 +269,13 @@ class RepositoryWork:
         Raises:
             NotNowError: the hub is out of reach.
         """
-        found = {issue: claim for issue, claim in claims(self.repository).items() if isinstance(claim, Claim)}
-        trees = {key_of_worktree(one.path): one for one in self.repository.worktrees() if one.is_there}
+        found = {
+            issue: claim for issue, claim in store.claims(self.repository).items() if isinstance(claim, store.Claim)
+        }
+        trees = {store.key_of_worktree(one.path): one for one in self.repository.worktrees() if one.is_there}
         places = {key: one.path for key, one in trees.items()}
         keys = ((claim.run, claim.run.partition("/")[0]) for claim in found.values())
-        made_for = {run: order_of(self.repository.at(trees[key])) for run, key in keys if key in trees}
+        made_for = {run: store.order_of(self.repository.at(trees[key])) for run, key in keys if key in trees}
         if self._hub is None:
             return _Known(found, places, {}, {}, {}, {}, (), {}, {order: run for run, order in made_for.items()})
         begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
@@ -297,7 +289,9 @@ class RepositoryWork:
             worktree, _, name = claim.run.partition("/")
             if worktree not in places or claim.run in pushed:
                 return worktree in places and claim.checkpoint in {None, pushed[claim.run]}
-            return claim.checkpoint is None or has_ended(_line(places[worktree] / WORKFLOW / name))  # none is kept then
+            return claim.checkpoint is None or has_ended(
+                _line(places[worktree] / store.WORKFLOW / name)
+            )  # none is kept then
 
         there = {issue: claim for issue, claim in hub.claims.items() if not is_here(claim)}
         let_go = {order: claim for order, claim in hub.let_go.items() if not is_here(claim)}
@@ -308,7 +302,7 @@ class RepositoryWork:
         found = {issue: claim for issue, claim in found.items() if claim.run not in away}
         left = {run.partition("/")[0] for run in away}
         split = ((run.partition("/"), host) for run, host in away.items())
-        lost = {places[key] / WORKFLOW / name: host for (key, _, name), host in split if key in places}
+        lost = {places[key] / store.WORKFLOW / name: host for (key, _, name), host in split if key in places}
         places = {key: path for key, path in places.items() if key not in left}
         at_hub = {name: claim for claim in there.values() for name in (claim.order, claim.run)}
         over = pushed.keys() - {claim.run for claim in hub.claims.values()}
@@ -337,11 +331,11 @@ class RepositoryWork:
         if (run := order.placed.run or known.made.get(order.id)) is not None:
             key, _, name = run.partition("/")
             place = known.worktrees.get(key)
-            return None if place is None else place / WORKFLOW / name
+            return None if place is None else place / store.WORKFLOW / name
         place = None if order.worktree is None else Path(order.worktree.folder)
         if place is None or place not in known.worktrees.values():  # another machine may have a folder of that name
             return None
-        runs = place / WORKFLOW
+        runs = place / store.WORKFLOW
         found = [one.parent for one in runs.glob("run-*/run.json")]
         last = max(found, key=lambda one: one.stat().st_mtime, default=None)
         # what another run kept from beginning has done nothing, and the order is still to be done
@@ -432,7 +426,10 @@ class RepositoryWork:
 
     def _providers(self, order: Order | None) -> set[str]:
         config = self._config(order)
-        return self._once(("providers", id(config)), lambda: _providers_of(config))
+        agents = self._once(
+            ("agents", id(config)), lambda: [one for role in ISSUE_ROLES for one in config.candidates(role)]
+        )
+        return {agent.service or agent.backend.value for agent in agents} - _ASKS_NOBODY
 
     def _config(self, order: Order | None = None) -> Config:
         """Return the configuration as it counts for an order, else for the worker."""
@@ -444,9 +441,8 @@ class RepositoryWork:
 
     def _has_left(self, folder: Path) -> bool:
         """Return whether a run that is over still has something outside the repository, which `resume` puts away."""
-        place = next((one for one in self.repository.worktrees() if one.path == folder.parents[1]), None)
-        there = self.repository if place is None else self.repository.at(place)
-        return state_of_run(state_folder(self.environ), there, folder.name).exists()
+        there = seen_from(self.repository, folder)
+        return store.state_of_run(state_folder(self.environ), there, folder.name).exists()
 
     # --- room ------------------------------------------------------------------------------------------------------
 
@@ -460,7 +456,7 @@ class RepositoryWork:
             here=None if work.per_repo is None else self.shared.free(self._here, work.per_repo),
             providers={name: self.shared.free(f"provider-{name}", each or 0) for name in names},
             full=self._full(work),
-            writes={key_of_run(one): planned_paths(one) for one in live_runs(self.repository)} if waits else {},
+            writes={store.key_of_run(one): planned_paths(one) for one in live_runs(self.repository)} if waits else {},
             waits=waits,
         )
 
@@ -480,11 +476,6 @@ class RepositoryWork:
             if taken >= work.cost_usd_day:
                 return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
         return ""
-
-
-def _providers_of(config: Config) -> set[str]:
-    agents = [agent for role in ISSUE_ROLES for agent in config.candidates(role)]
-    return {agent.service or agent.backend.value for agent in agents} - _ASKS_NOBODY
 
 
 def _words(order: Order | None) -> RunWords:
@@ -598,7 +589,7 @@ def spent_today(repository: Repository, now: datetime) -> dict[str, float]:
             continue
         ended = (line.data for line in lines if line.at >= since and isinstance(line.data, DispatchFinished))
         if cost := sum(one.usage.cost_usd or 0 for one in ended):
-            found[key_of_run(run.folder)] = cost
+            found[store.key_of_run(run.folder)] = cost
     return found
 
 
@@ -607,7 +598,7 @@ _ASKS: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
 
 def folder_of(line: RunLine) -> Path:
     """Return the folder of a run."""
-    return Path(line.worktree) / WORKFLOW / line.name
+    return Path(line.worktree) / store.WORKFLOW / line.name
 
 
 def limit_of(line: RunLine) -> datetime | None:
@@ -625,23 +616,8 @@ def limit_of(line: RunLine) -> datetime | None:
 def limit_words(line: RunLine) -> str:
     """Return why a run that is limited does not go on, and what to do who cannot wait."""
     until = moment_words(line.not_before or "")
-    resume = f"redfirst resume {key_of_run(folder_of(line))}"
+    resume = f"redfirst resume {store.key_of_run(folder_of(line))}"
     return f"not before {until}, when the limit of its account ends. It goes on then, and before by: {resume}"
-
-
-def rests(lines: Iterable[RunLine], covered: Collection[str]) -> dict[str, str]:
-    """Return a sentence on each parked run that no open order is for, by what the run is called.
-
-    Args:
-        lines: The runs.
-        covered: The folders of runs that open orders are for.
-    """
-    found: dict[str, str] = {}
-    for line in lines:
-        if line.outcome is Outcome.PARKED and not line.live and str(folder_of(line)) not in covered:
-            run = key_of_run(folder_of(line))
-            found[run] = f"{run} is parked ({line.reason}): {_what_to_do(line, run)}"
-    return found
 
 
 def _what_to_do(line: RunLine, run: str) -> str:

@@ -61,7 +61,9 @@ def begins(repository: Repository, options: RunOptions) -> Begins:
             does not have; or no base is known.
     """
     base = options.base or known_base(repository)
-    tip = _at_hub(repository, options, base) or repository.resolve(base) if base else None
+    url = fleet_for(repository, options.environ).hub if options.order is not None else None
+    newer = look_up_base(repository, url, base) if base and url else None
+    tip = newer or (repository.resolve(base) if base else None)
     if base is None or tip is None:
         raise UserError(
             "Name the base branch: --base REF.",
@@ -73,12 +75,6 @@ def begins(repository: Repository, options: RunOptions) -> Begins:
     if options.previous is None:
         _refuse_done(repository, options.issue, tip)
     return Begins(base, tip, title)
-
-
-def _at_hub(repository: Repository, options: RunOptions, base: str) -> str | None:
-    """Return the base of an order as the hub of its fleet has it; None where it is the same, or there is none."""
-    url = fleet_for(repository, options.environ).hub if options.order is not None else None
-    return None if url is None else look_up_base(repository, url, base)
 
 
 def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:

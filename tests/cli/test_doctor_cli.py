@@ -14,7 +14,7 @@ from agent_clis import cli
 from runs.real import alone, begin, event, git, make_repository
 from typer.testing import CliRunner
 
-from pipeline.app.doctor_document import Check, DoctorDocument
+from pipeline.app.documents import Check, DoctorDocument
 from pipeline.faces.cli.doctor import checkup_text, doctor
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository

@@ -15,7 +15,7 @@ from languages.crates import MANIFEST, environment, needs_cargo
 from runs.real import alone, make_repository
 from typer.testing import CliRunner
 
-from pipeline.app.doctor_document import DoctorDocument
+from pipeline.app.documents import DoctorDocument
 from pipeline.faces.cli.doctor import doctor
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.app.doctor_document import Check
+    from pipeline.app.documents import Check
 
 app = typer.Typer()
 app.command()(doctor)

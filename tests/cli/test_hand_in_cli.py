@@ -25,7 +25,7 @@ from pipeline.agents.backends.desk import POINTER, Asked, Desk
 from pipeline.agents.backends.layout import Difference, manifest_of
 from pipeline.agents.dispatch.desk_gate import rules_of
 from pipeline.agents.dispatch.gate import Policy
-from pipeline.app.report_form import ReportForm
+from pipeline.app.human_answer import ReportForm
 from pipeline.config.user_folders import state_folder
 from pipeline.judge.evidence.observation import Ended
 from pipeline.judge.policy.rights import Action, Grant, TestScope, Writes

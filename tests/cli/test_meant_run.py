@@ -9,7 +9,7 @@ import pytest
 from kit import make_project
 from runs.real import alone, begin, event, load, make_repository
 
-from pipeline.app.default_run import meant_by
+from pipeline.app.next_lines import meant_by
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal_kinds import GateAnswered
 from pipeline.outcomes import Reason

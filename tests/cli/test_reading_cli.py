@@ -34,12 +34,11 @@ from runs.real import (
 )
 from typer.testing import CliRunner
 
-from pipeline.app.doctor_document import DoctorDocument
+from pipeline.app.documents import DoctorDocument
 from pipeline.app.explanation import ExplainDocument
 from pipeline.app.journal_lines import log_line
-from pipeline.app.patches import DiffDocument
 from pipeline.app.run_list import RunsDocument, list_runs, running_beside
-from pipeline.app.run_status import LogDocument, ShowDocument
+from pipeline.app.run_status import DiffDocument, LogDocument, ShowDocument
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.cli.explain import explain

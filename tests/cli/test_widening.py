@@ -13,7 +13,7 @@ import pytest
 from languages.direct import write
 from runs.real import alone, git, make_repository
 
-from pipeline.app.run_config import file_at_head
+from pipeline.app.run_config import file_at
 from pipeline.app.trust_requests import widening_in
 from pipeline.config.load import load
 from pipeline.repo import Repository
@@ -63,7 +63,7 @@ class Place:
     def asks_for(self, repository: Repository | None = None) -> list[str]:
         here = repository or self.repository
         environ = {**os.environ, "PATH": self.path}
-        loaded = load(here.worktree, environ=environ, repo_file=file_at_head(here))
+        loaded = load(here.worktree, environ=environ, repo_file=file_at(here, "HEAD"))
         found = widening_in(here, loaded, environ)
         assert not self.mark.exists(), "nothing of the repository is started to find that out"
         return [item.key for item in found]

@@ -13,7 +13,7 @@ from console.hostile import TEXTS
 from console.served import Stream, listening, opened, session_of
 from runs.real import begin, event, make_repository
 
-from pipeline.app.events.model import Event
+from pipeline.app.events import Event
 from pipeline.faces.console.live import Hub, Reader
 from pipeline.progress import Activity
 from pipeline.run.activity_file import write_now

@@ -29,7 +29,7 @@ from waiting import wait_until
 
 from pipeline.agents.backends.desk import desks_of
 from pipeline.agents.backends.layout import Difference
-from pipeline.app.report_form import ReportForm
+from pipeline.app.human_answer import ReportForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

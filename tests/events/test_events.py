@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runs.real import alone, begin, event, make_repository
 from typer.testing import CliRunner
 
-from pipeline.app.events.model import TYPES, checked
+from pipeline.app.events import TYPES, checked
 from pipeline.errors import UserError
 from pipeline.faces.cli.watch import events
 from pipeline.matrix.engine.journal import JOURNAL, Journal

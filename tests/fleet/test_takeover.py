@@ -12,7 +12,7 @@ from postgres import database, needs_postgres, own_database
 from triggered.outside import LABEL, github
 from waiting import wait_until
 
-from pipeline.app.deliver import deliver
+from pipeline.app.triggers import deliver
 from pipeline.queue.drivers import _end  # pyright: ignore[reportPrivateUsage]
 from pipeline.queue.lines import OrderLeft, OrderWorktree
 from pipeline.queue.orders import log_of

@@ -11,7 +11,7 @@ from typing import Final
 
 from house.documents import ROOT
 
-from pipeline.app.events.model import TYPES
+from pipeline.app.events import TYPES
 from pipeline.matrix.routing.render import refresh
 
 PAGE: Final = ROOT / "docs" / "reference" / "events.md"

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from landing.finished import make_fleet
 
-from pipeline.app.land_choice import chosen_runs
+from pipeline.app.land import chosen_runs
 from pipeline.repo import Repository
 from pipeline.run.store import is_on
 from pipeline.steps.landing.table import MOST_PICKS, Found, Then

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from notices.listener import Listener, listening
 from runs.real import BEGAN, alone, begin, event, git, make_repository
 
-from pipeline.app.event_stream import AllEvents, Wanted
-from pipeline.app.notices.delivery import Notices, fault_of, folder_of, read_cursor, write_cursor
-from pipeline.app.notices.sinks import UnsentError, send
+from pipeline.app.events import AllEvents, Wanted
+from pipeline.app.notices import Notices, UnsentError, fault_of, folder_of, read_cursor, send, write_cursor
 from pipeline.config.model import Form, Sink
 from pipeline.matrix.engine.journal import stamp
 from pipeline.vocabulary import Signal
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from pipeline.app.events.model import Event
+    from pipeline.app.events import Event
     from pipeline.repo import Repository
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from notices.listener import listening
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from runs.real import BEGAN, alone, make_repository
 
-from pipeline.app.traces import export, spans_of
+from pipeline.app.events import export, spans_of
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal_kinds import DecisionMade, RunStarted
 from pipeline.run.folder import Tail
@@ -88,6 +88,6 @@ def test_what_keeps_a_trace_from_being_sent_is_said(repository: Repository) -> N
 
 def test_neither_the_base_nor_a_run_imports_the_extra(tmp_path: Path) -> None:
     program = tmp_path / "asked.py"
-    program.write_text("import sys, pipeline.app.traces\nprint('opentelemetry.sdk' in sys.modules)\n")
+    program.write_text("import sys, pipeline.app.events\nprint('opentelemetry.sdk' in sys.modules)\n")
     done = forked.run([str(program)], cwd=tmp_path, env=os.environ, timeout=300)  # everything of redfirst is imported
     assert done.stdout == "False\n", done.stderr

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.agents.backends.desk import Desk
-from pipeline.app.human_report import proof_faults
+from pipeline.app.human_answer import proof_faults
 from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.reviews import ResultReview
 from pipeline.vocabulary import Role

@@ -11,7 +11,7 @@ import pytest
 from crashes import Bell, processes_of, repeated_dispatches, spawn
 from kit import PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, make_project
 
-from pipeline.app.stopping import stop
+from pipeline.app.drivers import stop
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.run.lease import FileLease, driver_of

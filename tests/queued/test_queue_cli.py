@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from queued.sums_project import make
 
-from pipeline.app.events.model import checked
+from pipeline.app.events import checked
 
 if TYPE_CHECKING:
     from pathlib import Path

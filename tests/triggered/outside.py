@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from runs.real import alone, git, make_repository
 
-from pipeline.app.deliver import DeliveryDocument, deliver
+from pipeline.app.triggers import DeliveryDocument, deliver
 from pipeline.queue.orders import Order, OrderLog, log_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from kit import REDFIRST, make_project
 from queued.sums_project import PLAIN, answers, issue, make
 from triggered.outside import HELPER, LABEL, SECRET, SHOP, Delivery, generic, github, outside
 
-from pipeline.app.deliver import deliver
-from pipeline.app.triggers import read_triggers
+from pipeline.app.triggers import deliver, read_triggers
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from triggered.outside import Outside, outside
 
-from pipeline.app.schedules import MOST_AT_ONCE, times
+from pipeline.app.triggers import MOST_AT_ONCE, times
 from pipeline.app.work import RepositoryWork
 from pipeline.config.triggers import Source, TriggerTable
 from pipeline.errors import UserError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.app import stopping
-from pipeline.app.other_worktrees import advice_as_typed, as_typed, located
+from pipeline.app import drivers
+from pipeline.app.next_lines import advice_as_typed, as_typed, located
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.faces.cli.arguments import (
@@ -33,7 +33,7 @@ from pipeline.outcomes import stands_words
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:
-    from pipeline.app.stopping import StoppedDocument
+    from pipeline.app.drivers import StoppedDocument
 
 
 def approve(
@@ -280,7 +280,7 @@ def stop(
     here = Repository.find(Path.cwd())
     repository, folder = located(here, named(ctx, here, name))
     with advice_as_typed(here, repository.worktree, folder.name):
-        document = stopping.stop(folder, now=now)
+        document = drivers.stop(folder, now=now)
     actions = as_typed(document.safe_next_actions, here, repository.worktree, folder.name)
     document = document.model_copy(update={"safe_next_actions": actions})
     print_result(document, stopped_text, as_document=as_document)

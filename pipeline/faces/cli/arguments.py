@@ -128,7 +128,7 @@ def named(ctx: typer.Context, repository: Repository, name: str | None) -> str:
     """Return the run that a command is to change, and say which one it is where nobody named it."""
     if name is not None:
         return name
-    from pipeline.app.default_run import meant_by
+    from pipeline.app.next_lines import meant_by
 
     words = [word for word in ctx.meta[WORDS] if word != "--json"]
     found, why = meant_by(str(ctx.info_name), repository, words)

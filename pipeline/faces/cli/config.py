@@ -11,9 +11,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from pipeline.app.config_file import set_in_repository, set_in_user_file
 from pipeline.app.recipe_choice import recipes_of
-from pipeline.app.run_config import file_at_head, uncounted
+from pipeline.app.run_config import file_at, set_in_repository, set_in_user_file, uncounted
 from pipeline.app.trust_requests import projects_here, widening_in
 from pipeline.characters import visible
 from pipeline.config import keys
@@ -57,7 +56,7 @@ def show(
     """
     repository = Repository.find(Path.cwd())
     flags = Flags.parse(assignments or (), agents or ())
-    loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository), flags=flags)
+    loaded = load(repository.worktree, environ=os.environ, repo_file=file_at(repository, "HEAD"), flags=flags)
     widening = widening_in(repository, loaded, os.environ)
     trusted = is_trusted(widening, repository.common_dir, os.environ)
     notes = uncounted(repository, os.environ)
@@ -86,7 +85,7 @@ def get(key: Key, as_document: AsDocument = False) -> None:
       redfirst config get agents.make --json
     """
     repository = Repository.find(Path.cwd())
-    loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository))
+    loaded = load(repository.worktree, environ=os.environ, repo_file=file_at(repository, "HEAD"))
     found = _of_key(loaded, key)
     if as_document:
         print_json({"schema": VALUE_SCHEMA, "ok": True, "key": key, "values": found})
@@ -231,7 +230,7 @@ def trust(
         forgotten = store.revoke(common_dir, os.environ)
         _answer(worktree, (), as_document=as_document, told="Forgotten." if forgotten else "Nothing was allowed.")
         return
-    loaded = load(worktree, environ=os.environ, repo_file=file_at_head(repository))
+    loaded = load(worktree, environ=os.environ, repo_file=file_at(repository, "HEAD"))
     recipes = recipes_of(repository, repository.resolve("HEAD"), os.environ)
     widening = (*widening_in(repository, loaded, os.environ), *recipes)
     if not widening:

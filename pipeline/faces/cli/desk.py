@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from pipeline.agents.backends.human import desk_command
-from pipeline.app import human_answer, human_report
-from pipeline.app.report_form import ReportForm, came_back
+from pipeline.app import human_answer
+from pipeline.app.human_answer import ReportForm, came_back
 from pipeline.characters import visible
 from pipeline.config.user_folders import short
 from pipeline.errors import UserError
@@ -177,7 +177,7 @@ def hand_in(
             Reason.USAGE,
         )
     if verdict is not None and asked.role is Role.CHECK:
-        content = human_report.accepted(asked, content, prior=True)
+        content = human_answer.accepted(asked, content, prior=True)
     document = human_answer.hand_in(desk, asked, content)
     if as_document:
         print_json(document)

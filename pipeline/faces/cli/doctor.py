@@ -19,7 +19,7 @@ from pipeline.terminal import Colour, paint, print_document
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.app.doctor_document import AgentLine, Check, DoctorDocument
+    from pipeline.app.documents import AgentLine, Check, DoctorDocument
 
 
 _BLOCKED = 2

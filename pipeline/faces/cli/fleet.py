@@ -20,8 +20,7 @@ from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:
-    from pipeline.app.fleet import FleetDoctorDocument, FleetDocument, FleetInitDocument, FleetWorker
-    from pipeline.app.fleet_runs import FleetRun, FleetRunsDocument, TakenDocument
+    from pipeline.app import fleet as service
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Let several machines work on one queue, and share runs."
@@ -77,18 +76,18 @@ def doctor(as_document: AsDocument = False) -> None:
         raise typer.Exit(2)
 
 
-def doctor_text(document: FleetDoctorDocument) -> str:
+def doctor_text(document: service.FleetDoctorDocument) -> str:
     """Return the checks, in lines."""
     return "\n".join(check_lines([(one.id, one) for one in document.checks], terminal_width(sys.stdout)))
 
 
-def init_text(document: FleetInitDocument) -> str:
+def init_text(document: service.FleetInitDocument) -> str:
     """Return what was made, in lines."""
     made = [f"made the table {name}" for name in document.made] or ["All tables are there. Nothing was changed."]
     return "\n".join([*made, f"Orders of this hub are those of {document.repository}."])
 
 
-def status_text(document: FleetDocument) -> str:
+def status_text(document: service.FleetDocument) -> str:
     """Return how the fleet stands, in lines."""
     counts = ", ".join(f"{count} {state}" for state, count in document.orders.items()) or "none"
     lines = [f"{document.repository}, by way of {document.hub}", f"orders: {counts}"]
@@ -97,7 +96,7 @@ def status_text(document: FleetDocument) -> str:
     return "\n".join(visible(line) for line in lines)
 
 
-def _worker(one: FleetWorker) -> str:
+def _worker(one: service.FleetWorker) -> str:
     where = f"{one.machine} ({one.address})" if one.address else one.machine
     said = f", silent for {one.silent_s:.0f} s: its orders are free for others" if one.stalled else ""
     return f"worker {one.pid} on {where}{said}"
@@ -112,19 +111,19 @@ def runs(as_document: AsDocument = False) -> None:
 
       redfirst fleet runs --json
     """
-    from pipeline.app import fleet_runs
+    from pipeline.app import fleet as service
 
-    print_result(fleet_runs.runs(Repository.find(Path.cwd()), os.environ), _runs_text, as_document=as_document)
+    print_result(service.runs(Repository.find(Path.cwd()), os.environ), _runs_text, as_document=as_document)
 
 
-def _runs_text(document: FleetRunsDocument) -> str:
+def _runs_text(document: service.FleetRunsDocument) -> str:
     rows = [(visible(one.run), _run_text(one)) for one in document.runs]
     none = f"The hub {visible(document.hub)} has no run."
     lines = columned(rows, terminal_width(sys.stdout), indent=0) if rows else [none]
     return "\n".join([*lines, *map(visible, document.unreadable)])
 
 
-def _run_text(run: FleetRun) -> str:
+def _run_text(run: service.FleetRun) -> str:
     how = run.state if run.state is not None else f"over: {visible(run.outcome or 'it cannot be read')}"
     where = f"last written by {visible(run.host)} at {to_the_second(run.last_at)}, line {run.lines}, epoch {run.epoch}"
     return f"{how}, {where}{', has a folder here' if run.here else ''}"
@@ -152,9 +151,9 @@ def take(
     here = Repository.find(Path.cwd())
     if not resume and (agent or values):
         raise UserError("--agent and --set are for the driver: give them with --resume.", Reason.USAGE)
-    from pipeline.app import fleet_runs
+    from pipeline.app import fleet as service
 
-    document = fleet_runs.take(here, os.environ, run, say)
+    document = service.take(here, os.environ, run, say)
     if not resume:
         print_result(document, _taken_text, as_document=as_document)
         return
@@ -168,7 +167,7 @@ def take(
     drive(act, here, there.worktree, folder.name, as_document=as_document)
 
 
-def _taken_text(document: TakenDocument) -> str:
+def _taken_text(document: service.TakenDocument) -> str:
     lines = [f"{visible(document.run)} is in {visible(document.folder)}, on branch {visible(document.branch)}"]
     if document.set_aside is not None:
         lines.append(f"what was here is kept in {visible(document.set_aside)}")

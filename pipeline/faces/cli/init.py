@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.agents.backends.discovery import api_version, find_agents, find_servers, with_versions
-from pipeline.app.config_file import add_to_user_file
 from pipeline.app.init_config import COMMAND, HUMAN, NOTICES, Start, names, preset, start_called, starts, toml
 from pipeline.app.issue_records import claims_of
-from pipeline.app.run_config import file_at_head
+from pipeline.app.run_config import add_to_user_file, file_at
 from pipeline.app.trust_requests import as_tables, projects_here, widening_in
 from pipeline.characters import visible
 from pipeline.config.load import load
@@ -101,7 +100,7 @@ def init(
     # it is loaded: a file that does not load is no start
     file = RepositoryFile(OWN_FILE, text.encode(), tracked=False)
     asks = bool(widening_in(repository, load(repository.worktree, environ=environ, repo_file=file), environ))
-    lacks = {"your program, at argv": start.lacks_program, "the model's name, at model": start.lacks_model}
+    lacks = {"your program, at argv": start.lacks("argv"), "the model's name, at model": start.lacks("model")}
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "ok": True,
@@ -215,7 +214,7 @@ def _no_agent(agent: str) -> UserError:
 
 def _refuse_second(repository: Repository, again: str) -> None:
     # What counts is the committed file; what lies there uncommitted is the user's all the same.
-    found = file_at_head(repository) or repository_file(repository.worktree, lambda _: None)
+    found = file_at(repository, "HEAD") or repository_file(repository.worktree, lambda _: None)
     if found is not None or os.path.lexists(repository.worktree / OWN_FILE):
         name = found.name if found is not None else OWN_FILE
         raise UserError(
@@ -259,7 +258,7 @@ def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) ->
     steps = [start.install] if start.install is not None else []
     made = f"{OWN_FILE} {tracker_folder(repository.worktree)}" if tracker else OWN_FILE
     steps.append(f"git add {made} && git commit -m 'configure redfirst'")
-    steps += ["redfirst trust"] if asks or start.lacks_program else []
+    steps += ["redfirst trust"] if asks or start.lacks("argv") else []
     return [*steps, "redfirst doctor --agents", *_to_run(repository)]
 
 

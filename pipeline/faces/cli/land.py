@@ -20,7 +20,7 @@ from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:
     from pipeline.app.gc import GcDocument
-    from pipeline.app.land_choice import LandDocument, LandLine
+    from pipeline.app.land import LandDocument, LandLine
 
 
 def land(
@@ -61,8 +61,8 @@ def land(
     import anyio
 
     from pipeline.app import land as service
-    from pipeline.app.land_choice import chosen_runs
-    from pipeline.app.verification_ports import opened_context
+    from pipeline.app.land import chosen_runs
+    from pipeline.app.ports import opened_context
 
     here = Repository.find(Path.cwd())
     choice = chosen_runs(here, names or (), onto)

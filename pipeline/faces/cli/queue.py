@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from pipeline.app.event_stream import told_event
+from pipeline.app.events import told_event
 from pipeline.app.run_list import list_runs
 from pipeline.characters import visible
 from pipeline.errors import UserError
@@ -27,9 +27,8 @@ from pipeline.reset_times import moment_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.app.deliver import DeliveryDocument
     from pipeline.app.ordering import OrderRecord, QueueDocument
-    from pipeline.app.triggers import TriggerRecord, TriggersDocument
+    from pipeline.app.triggers import DeliveryDocument, TriggerRecord, TriggersDocument
     from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
 
@@ -169,7 +168,7 @@ def work(
 
       redfirst work --dry-run
     """
-    from pipeline.app.notices.delivery import beside
+    from pipeline.app.notices import beside
     from pipeline.app.work import worker_of
 
     repository = Repository.find(Path.cwd())
@@ -293,7 +292,7 @@ def deliver(
 
       redfirst deliver label --headers headers.txt --json
     """
-    from pipeline.app.deliver import deliver as take
+    from pipeline.app.triggers import deliver as take
     from pipeline.app.webhooks import LARGEST
 
     repository = Repository.find(Path.cwd())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.app import recipe_writing
+from pipeline.app import recipe_files
 from pipeline.app.recipe_choice import chosen, unsound
 from pipeline.app.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here
 from pipeline.app.run_config import pairs
@@ -31,7 +31,7 @@ from pipeline.terminal import echo, print_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.app.recipe_writing import Written
+    from pipeline.app.recipe_files import Written
     from pipeline.matrix.recipes.reading import Problem
 
 
@@ -206,8 +206,8 @@ def save(
       redfirst recipes save run-research --as audit --input topic="names"
     """
     here = Repository.find(Path.cwd())
-    place = recipe_writing.Place(name, here, theirs, force, dict(os.environ))
-    _tell(recipe_writing.save_run(place, here, run, pairs(inputs or [])), as_document=as_document)
+    place = recipe_files.Place(name, here, theirs, force, dict(os.environ))
+    _tell(recipe_files.save_run(place, here, run, pairs(inputs or [])), as_document=as_document)
 
 
 @app.command()
@@ -233,9 +233,9 @@ def new(
     """
     if name is None and source is None:
         raise UserError("Say what the recipe is called, or what it is made from: --from FILE.", Reason.USAGE)
-    called = name or (recipe_writing.name_in(source) if source is not None else "")
-    place = recipe_writing.Place(called, repository_here(), theirs, force, dict(os.environ))
-    written = recipe_writing.new_recipe(place) if source is None else recipe_writing.recipe_of_prompt(place, source)
+    called = name or (recipe_files.name_in(source) if source is not None else "")
+    place = recipe_files.Place(called, repository_here(), theirs, force, dict(os.environ))
+    written = recipe_files.new_recipe(place) if source is None else recipe_files.recipe_of_prompt(place, source)
     _tell(written, as_document=as_document)
 
 

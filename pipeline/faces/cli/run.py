@@ -22,8 +22,8 @@ from pipeline.faces.cli.text import print_text, say
 from pipeline.terminal import print_json
 
 if TYPE_CHECKING:
-    from pipeline.app.dry_run import DryRun
     from pipeline.app.live_view import Display
+    from pipeline.app.recipe_choice import DryRun
     from pipeline.app.run_config import RunOptions
     from pipeline.repo import Repository
     from pipeline.steps.context import Context
@@ -126,7 +126,7 @@ def run(
 
 def _print_dry_run(repository: Repository, options: RunOptions, *, worktree: bool, as_document: bool) -> None:
     """Print what `run` would do with these options."""
-    from pipeline.app.dry_run import dry_run as try_out
+    from pipeline.app.recipe_choice import dry_run as try_out
 
     found = try_out(repository, options, worktree=worktree)
     if as_document:

@@ -13,8 +13,8 @@ import typer
 
 from pipeline.app import start
 from pipeline.app.answer import AnsweredDocument, record
-from pipeline.app.notices.delivery import beside
-from pipeline.app.other_worktrees import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
+from pipeline.app.next_lines import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
+from pipeline.app.notices import beside
 from pipeline.app.run_config import RunOptions
 from pipeline.app.run_result import RunDocument, run_document
 from pipeline.characters import visible

@@ -13,7 +13,7 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from pipeline.app.events.model import checked
+from pipeline.app.events import checked
 from pipeline.config.problems import did_you_mean
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
@@ -103,14 +103,14 @@ _PLACES: Final = {
     "show": "pipeline.app.run_status:ShowDocument",
     "log": "pipeline.app.run_status:LogDocument",
     "explain": "pipeline.app.explanation:ExplainDocument",
-    "diff": "pipeline.app.patches:DiffDocument",
+    "diff": "pipeline.app.run_status:DiffDocument",
     "packet": "pipeline.app.packets:Packet",
     "answered": "pipeline.app.answer:AnsweredDocument",
-    "stopped": "pipeline.app.stopping:StoppedDocument",
-    "doctor": "pipeline.app.doctor_document:DoctorDocument",
+    "stopped": "pipeline.app.drivers:StoppedDocument",
+    "doctor": "pipeline.app.documents:DoctorDocument",
     "verify": "pipeline.testing.verification.results:VerifyDocument",
     "tdd": "pipeline.testing.verification.results:TddDocument",
-    "land": "pipeline.app.land_choice:LandDocument",
+    "land": "pipeline.app.land:LandDocument",
     "fleet": "pipeline.app.fleet:FleetDocument",
     "fleet-doctor": "pipeline.app.fleet:FleetDoctorDocument",
     "fleet-init": "pipeline.app.fleet:FleetInitDocument",
@@ -119,11 +119,11 @@ _PLACES: Final = {
     "recipe-explain": "pipeline.app.explanation:RecipeExplainDocument",
     "step-outcome": "pipeline.steps.recipe_outcome:StepOutcome",
     "queue": "pipeline.app.ordering:QueueDocument",
-    "fleet-runs": "pipeline.app.fleet_runs:FleetRunsDocument",
-    "fleet-taken": "pipeline.app.fleet_runs:TakenDocument",
-    "traces": "pipeline.app.traces:TracesDocument",
-    "notify": "pipeline.app.notices.delivery:NotifyDocument",
-    "delivery": "pipeline.app.deliver:DeliveryDocument",
+    "fleet-runs": "pipeline.app.fleet:FleetRunsDocument",
+    "fleet-taken": "pipeline.app.fleet:TakenDocument",
+    "traces": "pipeline.app.events:TracesDocument",
+    "notify": "pipeline.app.notices:NotifyDocument",
+    "delivery": "pipeline.app.triggers:DeliveryDocument",
     "triggers": "pipeline.app.triggers:TriggersDocument",
 }
 """The documents, by what they are called: their modules are heavy together, and one of them is asked for."""

@@ -84,7 +84,7 @@ def mcp() -> None:
     """
     import anyio
 
-    from pipeline.app.agent_runs import AgentRuns
+    from pipeline.app.drivers import AgentRuns
 
     runs = AgentRuns(Repository.find(Path.cwd()), dict(os.environ))
     runs.allowed()  # a broken configuration is told now

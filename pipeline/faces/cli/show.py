@@ -12,10 +12,9 @@ import typer
 from pipeline.app.documents import TO_FIX, EvidenceShown, ReviewShown, TaskShown, finding_text
 from pipeline.app.journal_lines import follow as follow_log
 from pipeline.app.journal_lines import log_line
-from pipeline.app.other_worktrees import advice_as_typed, answers_as_typed
-from pipeline.app.patches import DiffDocument, diff_run
+from pipeline.app.next_lines import advice_as_typed, answers_as_typed
 from pipeline.app.run_list import find, running_beside
-from pipeline.app.run_status import ShowDocument, log_document, show_run
+from pipeline.app.run_status import DiffDocument, ShowDocument, diff_run, log_document, show_run
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument, RunName, StepMeant
@@ -352,7 +351,7 @@ def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool 
 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
-    from pipeline.app.open_gates import gates_place
+    from pipeline.app.packets import gates_place
     from pipeline.app.run_result import counted_checkpoints
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"

@@ -75,7 +75,7 @@ def verify(
     """
     import anyio
 
-    from pipeline.app.verification_ports import opened_context
+    from pipeline.app.ports import opened_context
     from pipeline.testing.verification.recheck import verified
 
     if what is None:
@@ -225,7 +225,7 @@ def _measure(
 
     import anyio
 
-    from pipeline.app.verification_ports import opened_context
+    from pipeline.app.ports import opened_context
     from pipeline.testing.verification.tdd import judged
 
     beating = Beating("tdd")

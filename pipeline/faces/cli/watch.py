@@ -20,9 +20,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.app import event_stream
+from pipeline.app import events as service
 from pipeline.app.journal_lines import follow, log_line
-from pipeline.app.notices.delivery import Notices, NotifyDocument, SinkLine, folder_of, send_example, sending, serve
+from pipeline.app.notices import Notices, NotifyDocument, SinkLine, folder_of, send_example, sending, serve
 from pipeline.app.run_config import refuse_recursion, trusted_config
 from pipeline.app.run_list import find
 from pipeline.characters import visible
@@ -186,14 +186,14 @@ def events(
 
       redfirst events --follow --type 'run.*' --type 'approval.*'
     """
-    what = event_stream.wanted(types or (), since)
+    what = service.wanted(types or (), since)
     repository = Repository.find(Path.cwd())
-    if name is None and event_stream.is_of_orders(repository, since):
-        found = event_stream.events_of_orders(repository, what, follow=follow)
-    elif (place := event_stream.place_of(Roster(repository), what, name)) is not None:
-        found = event_stream.events_of_run(place, what, follow=follow)
+    if name is None and service.is_of_orders(repository, since):
+        found = service.events_of_orders(repository, what, follow=follow)
+    elif (place := service.place_of(Roster(repository), what, name)) is not None:
+        found = service.events_of_run(place, what, follow=follow)
     else:
-        found = event_stream.events_of_all(repository, what, say, follow=follow)
+        found = service.events_of_all(repository, what, say, follow=follow)
     for event in found:
         typer.echo(str(event))  # typer flushes each line
 
@@ -261,7 +261,7 @@ def export_traces(name: RunName = None, as_document: AsDocument = False) -> None
 
       redfirst export-traces GAL-39 --json
     """
-    from pipeline.app.traces import export
+    from pipeline.app.events import export
 
     repository = Repository.find(Path.cwd())
     folder = find(Roster(repository), name)

@@ -119,7 +119,7 @@ def _runs(lines: Sequence[RunLine], what: str, command: str) -> Iterator[Standin
 
 def _landing(repository: Repository) -> tuple[list[StandingLine], set[str]]:
     """Return what may land, and the issues that are done by it."""
-    from pipeline.app.land_choice import chosen_runs
+    from pipeline.app.land import chosen_runs
 
     try:
         choice = chosen_runs(repository, (), None)

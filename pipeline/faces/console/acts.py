@@ -16,16 +16,15 @@ from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from pipeline.app import detached, ordering
-from pipeline.app.answer import Approval, Rejection, Reply, abandon, answerer, record
+from pipeline.app import drivers, ordering
+from pipeline.app.answer import Approval, Rejection, Reply, abandon, answerer, draft_to_edit, record, save_edit
 from pipeline.app.attend import attend
-from pipeline.app.draft_edit import draft_to_edit, save_edit
+from pipeline.app.drivers import stop
 from pipeline.app.explanation import explain_run, mistakes_of
 from pipeline.app.live_view import live_view
 from pipeline.app.ordering import queue_document
 from pipeline.app.packets import QUESTION, Packet, packet
 from pipeline.app.run_list import RunLine, list_runs
-from pipeline.app.stopping import stop
 from pipeline.errors import UserError
 from pipeline.faces.console.frame import status_of, wants_json
 from pipeline.faces.console.guard import TOKEN
@@ -169,7 +168,7 @@ class Acts(Pages):
             "reject": self._reject,
             "answer": self._answer,
             "stop": lambda _, folder, fields: stop(folder, now="now" in fields),
-            "resume": lambda _, folder, __: detached.resume(folder),
+            "resume": lambda _, folder, __: drivers.resume(folder),
             "abandon": self._abandon,
             "land": self._land,
         }
@@ -205,7 +204,7 @@ class Acts(Pages):
             files=files,
             left_out=left_out,
             tests=tests,
-            wrong=wrong,
+            wrong=tuple(wrong),
             approval=approval,
             ways=ways,
             folder=str(folder),
@@ -303,12 +302,12 @@ class Acts(Pages):
         abandon(here, folder, lambda _: None)
 
     def _land(self, _here: Repository, folder: Path, _fields: Fields) -> object:
-        return detached.land(Roster(self.repository).spoken(folder), self.repository.worktree)
+        return drivers.land(Roster(self.repository).spoken(folder), self.repository.worktree)
 
     def _driven(self, here: Repository, folder: Path, act: Act) -> object:
         done = record(here, folder, act)
         if done.queued:
-            detached.resume(folder)
+            drivers.resume(folder)
         return done
 
     async def edit(self, request: Request) -> Response:
@@ -413,7 +412,7 @@ class Acts(Pages):
 
     def _change(self, fields: Mapping[str, str]) -> Sequence[Order]:
         if "work" in fields:
-            detached.work(self.repository.worktree)
+            drivers.work(self.repository.worktree)
             return orders.read(self.repository, os.environ)
         names, what = fields.get("names", "").replace(",", " ").split(), fields.get("do", "add")
         if not names:

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from pipeline.app.deliver import deliver
+from pipeline.app.triggers import deliver
 from pipeline.app.webhooks import LARGEST, RefusedError
 from pipeline.characters import visible
 from pipeline.errors import UserError

@@ -14,8 +14,7 @@ import anyio
 from anyio import to_thread
 from starlette.responses import Response
 
-from pipeline.app.event_stream import origin_of
-from pipeline.app.events.model import Event, Origin, event_of
+from pipeline.app.events import Event, Origin, event_of, origin_of
 from pipeline.errors import UserError
 from pipeline.repo import GitError, Repository
 from pipeline.run.folder import Tail

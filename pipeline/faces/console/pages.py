@@ -23,10 +23,9 @@ from pipeline.app.explanation import ExplainDocument, Mistake, explain_run, mist
 from pipeline.app.issue_records import IssueDocument, IssueListDocument, claims_of, detail_of, record_of
 from pipeline.app.journal_lines import log_line
 from pipeline.app.live_view import LiveView, live_view
-from pipeline.app.patches import DiffDocument, diff_run
 from pipeline.app.run_list import RunLine, as_json, list_runs
 from pipeline.app.run_result import RecipeDocument, show_recipe_run
-from pipeline.app.run_status import LogDocument, ShowDocument, log_document, show_run
+from pipeline.app.run_status import DiffDocument, LogDocument, ShowDocument, diff_run, log_document, show_run
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
@@ -119,7 +118,7 @@ class Look:
     @cached_property
     def mistakes(self) -> tuple[Mistake, ...]:
         """Return what agents did wrong."""
-        return mistakes_of(self.decisions) if self.decisions is not None else ()
+        return tuple(mistakes_of(self.decisions)) if self.decisions is not None else ()
 
 
 def look_at(folder: Path, here: Repository) -> Look:

@@ -19,10 +19,10 @@ import anyio.to_thread
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from pipeline import VERSION
+from pipeline.app.drivers import ended_within
 from pipeline.app.run_list import lines_of
 from pipeline.app.run_result import recipe_document
 from pipeline.app.run_status import show_run
-from pipeline.app.stopping import ended_within
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.model import SLUG
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from mcp import types
 
-    from pipeline.app.agent_runs import AgentRuns
+    from pipeline.app.drivers import AgentRuns
 
 
 LONGEST: Final = 40_000

@@ -299,8 +299,8 @@ class Recorder:
         if parts or not isinstance(item, pytest.Function):
             return self._workspace.region_sha256(path, parts)
         code = code_of(item)
-        is_here = code is not None and self._workspace.relative(code.co_filename) == path
-        return self._workspace.made_sha256(path, code.co_firstlineno if is_here else 0)
+        line = code.co_firstlineno if code is not None and self._workspace.relative(code.co_filename) == path else 0
+        return self._workspace.made_sha256(path, line)
 
     def _locate(self, item: Any, path: str) -> list[Part]:
         """Return the classes of a test and the test itself, last; [] if it is not written as a function."""

@@ -226,7 +226,7 @@ class Workspace:
                 spans = [node] if first_line(node) <= line <= (node.end_lineno or 0) else []
             for part in spans:
                 first = first_line(part) if isinstance(part, SCOPES) else part.lineno
-                self._feed(digest, self._lines[relative], first, part.end_lineno)
+                self._feed(digest, self._lines[relative], first, part.end_lineno or first)
         return digest.hexdigest()
 
     @staticmethod

@@ -7,21 +7,31 @@ disk, and written after an event was sent: a crash sends that event once more, a
 
 from __future__ import annotations
 
+import hashlib
+import http.client
+import json
+import os
+import re
+import subprocess
+import tempfile
 import threading
+import urllib.error
+import urllib.request
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from pipeline.app import event_stream
 from pipeline.app.documents import Document
-from pipeline.app.events.model import Event, full
-from pipeline.app.notices.sinks import UnsentError, send
+from pipeline.app.events import AllEvents, Event, Wanted, full, orders_origin, wanted
 from pipeline.app.run_config import trusted_config
+from pipeline.app.webhooks import signature
+from pipeline.characters import visible
+from pipeline.config.model import Form, Sink
 from pipeline.config.user_folders import state_folder
 from pipeline.data_types import Frozen, Timestamp
 from pipeline.errors import UserError
@@ -32,11 +42,12 @@ from pipeline.queue.slots import LocalSlots
 from pipeline.repo import GitError, Repository
 from pipeline.run.files import disk, write_atomic
 from pipeline.run.store import repository_name
+from pipeline.sandbox.redaction import redacted_text, secrets_of
+from pipeline.search_path import without_the_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.config.model import Sink
 
 GAPS_S: Final = (60, 240, 900, 2400)
 """Seconds between the tries of an event: an hour in all."""
@@ -133,7 +144,7 @@ class Notices:
         self._say = say
         self._clock = clock
         self._again = again
-        self._events = event_stream.AllEvents(repository, event_stream.Wanted(), say)
+        self._events = AllEvents(repository, Wanted(), say)
         self._told = [self._open(name, sink, since) for name, sink in sinks.items()]
 
     @property
@@ -145,7 +156,7 @@ class Notices:
         """Send what is there and due."""
         found = self._events.read_on()
         for told in self._told:
-            what = event_stream.wanted(told.sink.types, None)
+            what = wanted(told.sink.types, None)
             there = {one.id: one for one in found if what.has(one)}
             lost = told.cursor.given_up if self._again else ()
             if gone := set(lost) - there.keys():
@@ -177,7 +188,7 @@ class Notices:
         told.keep(told.cursor.past(event, given_up=is_lost))
 
     def _open(self, name: str, sink: Sink, since: str) -> _Told:
-        event_stream.wanted(sink.types, None)
+        wanted(sink.types, None)
         told = _Told(name, sink, folder_of(self._repository, self._environ) / f"{name}.json", Cursor(since=since))
         try:
             found = read_cursor(told.path)
@@ -211,7 +222,7 @@ def send_example(
     """
     if name not in sinks:
         raise UserError(f"There is no [notify.{name}]. There are: {', '.join(sinks)}.", Reason.USAGE)
-    origin, now = event_stream.orders_origin(repository), utc_now()
+    origin, now = orders_origin(repository), utc_now()
     event = Event(
         id=origin.id_of(0),
         source=f"/redfirst/{origin.project}",
@@ -351,7 +362,7 @@ def write_cursor(path: Path, cursor: Cursor) -> None:
 def fault_of(repository: Repository, name: str, sink: Sink, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """Return what is wrong with a sink, in words, with what mends it; None where nothing is known to be."""
     try:
-        event_stream.wanted(sink.types, None)
+        wanted(sink.types, None)
         kept = read_cursor(folder_of(repository, environ) / f"{name}.json")
     except UserError as error:
         return f"{name}: {error.message}", "redfirst schema event"
@@ -362,3 +373,133 @@ def fault_of(repository: Repository, name: str, sink: Sink, environ: Mapping[str
     if kept is not None and kept.why:
         return f"{name}: the next event is tried again, since {kept.why}", f"redfirst notify --test {name}"
     return None
+
+
+_COMMAND_S: Final = 60.0
+"""Seconds that a command may take for an event."""
+_REQUEST_S: Final = 10.0
+_LONGEST: Final = 200
+_TAIL: Final = 4096
+_FIELD: Final = re.compile(r"\{(type|subject|project|text)\}")
+_CLOSED: Final = ("outcome", "reason", "gate", "point", "then", "signal", "status")
+"""The keys of events whose values are words of ours: what an agent or a person wrote is no part of a text."""
+
+
+class UnsentError(Exception):
+    """A sink did not take an event; the message says why, and has no secret."""
+
+
+def send(sink: Sink, event: Event, environ: Mapping[str, str], folder: Path, now: datetime) -> None:
+    """Send an event.
+
+    Args:
+        sink: To whom.
+        event: What happened.
+        environ: The user's environment, with the sink's secrets.
+        folder: Where a command is started.
+        now: The time that a signature says.
+
+    Raises:
+        UnsentError: the sink did not take it.
+    """
+    try:
+        if sink.command is not None:
+            _run([_with_fields(word, event) for word in sink.command], event, environ, folder)
+        else:
+            _post(sink, event, environ, now)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise UnsentError(_short(str(getattr(error, "reason", None) or error) or type(error).__name__)) from error
+
+
+def text_of(event: Event) -> str:
+    """Return an event as a few words for a person, without anything that an agent wrote."""
+    short = event.type.removeprefix("redfirst.").removesuffix(".v1")
+    said = [str(event.data[key]) for key in _CLOSED if event.data.get(key)]
+    return short.replace(".", " ") + (f": {', '.join(said)}" if said else "")
+
+
+def _with_fields(word: str, event: Event) -> str:
+    project = visible(event.source.rpartition("/")[2])
+    values = {"type": event.type, "subject": event.subject, "project": project, "text": text_of(event)}
+    return _FIELD.sub(lambda match: values[match[1]], word)
+
+
+def _short(text: str) -> str:
+    return visible(" ".join(text.split()))[:_LONGEST]
+
+
+# --- a command -------------------------------------------------------------------------------------------------------
+
+
+def _run(argv: list[str], event: Event, environ: Mapping[str, str], folder: Path) -> None:
+    path = without_the_repository(environ.get("PATH", os.defpath), folder)
+    with tempfile.TemporaryFile() as told:  # what the command starts may hold a pipe open
+        try:
+            done = subprocess.run(
+                argv,
+                cwd=folder,
+                env={**environ, "PATH": path},
+                input=f"{event}\n".encode(),
+                stdout=subprocess.DEVNULL,
+                stderr=told,
+                timeout=_COMMAND_S,
+                start_new_session=True,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise UnsentError(f"the command took more than {_COMMAND_S:g} s") from None
+        if done.returncode != 0:
+            told.seek(max(0, os.fstat(told.fileno()).st_size - _TAIL))
+            text = redacted_text(told.read().decode(errors="replace"), secrets_of(environ), shapes=True)
+            said = _short(text[-_LONGEST:])
+            raise UnsentError(f"the command ended with {done.returncode}{f': {said}' if said else ''}")
+
+
+# --- an address ------------------------------------------------------------------------------------------------------
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the answer of a sink does not choose where the user's events go."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Return no further request."""
+
+
+def _post(sink: Sink, event: Event, environ: Mapping[str, str], now: datetime) -> None:
+    if sink.form is Form.SLACK:
+        subject = f"{visible(event.source.rpartition('/')[2])}/{event.subject}"
+        text = f"{subject}: {text_of(event)}".replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        body, kind = json.dumps({"text": text}).encode(), "application/json"
+    else:
+        body, kind = str(event).encode(), "application/cloudevents+json"
+    name = f"msg_{hashlib.sha256(str(event).encode()).hexdigest()[:32]}"
+    moment = str(int(now.timestamp()))
+    headers = {"Content-Type": kind, "User-Agent": "redfirst", "webhook-id": name, "webhook-timestamp": moment}
+    if sink.secret_env is not None:
+        try:
+            headers["webhook-signature"] = signature(_variable(sink.secret_env, environ), name, moment, body)
+        except ValueError:
+            why = f"the variable {sink.secret_env} has no base64, with or without whsec_"
+            raise UnsentError(why) from None
+    request = urllib.request.Request(_address(sink, environ), body, headers, method="POST")  # noqa: S310  (`Url`)
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=_REQUEST_S):
+            return
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise UnsentError(f"the address answers {error.code}") from None
+
+
+def _address(sink: Sink, environ: Mapping[str, str]) -> str:
+    if sink.url_env is None:
+        return str(sink.url)
+    try:
+        return str(Sink(url=_variable(sink.url_env, environ)).url)
+    except ValidationError:
+        raise UnsentError(f"the variable {sink.url_env} has no address like https://host/path") from None
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> str:
+    if not (value := environ.get(name)):
+        raise UnsentError(f"the variable {name} is not set")
+    return value
