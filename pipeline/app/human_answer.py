@@ -29,8 +29,8 @@ from pipeline.judge.policy.rights import without_asking
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.judge.reports.fields import Report, Verdict
-from pipeline.judge.reports.findings import capped, headline
-from pipeline.judge.reports.parse import parse_report, report_faults
+from pipeline.judge.reports.findings import capped
+from pipeline.judge.reports.parse import parse_report, read_report
 from pipeline.judge.reports.reviews import FAULTS, CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
 from pipeline.judge.reports.schema_errors import Fault
 from pipeline.judge.reports.taskfile import parse_task_md
@@ -411,7 +411,7 @@ def remarks(asked: Asked, content: Mapping[str, Any]) -> list[str]:
     report = parse_report(asked.kind, asked.role, asked.question, content)
     found = report.findings if isinstance(report, CheckReview | SuiteJudgement) else ()
     return [
-        f"{headline(one)!r} ({one.severity}) counts as {capped(one)}: it has no evidence"
+        f"{one.headline[:60]!r} ({one.severity}) counts as {capped(one)}: it has no evidence"
         + (", unless its proof holds" if isinstance(one, WorkFinding) and one.proof is not None else "")
         for one in found
         if capped(one) is not one.severity
@@ -420,10 +420,8 @@ def remarks(asked: Asked, content: Mapping[str, Any]) -> list[str]:
 
 def faults_of(desk: Desk, asked: Asked, content: dict[str, Any]) -> list[Fault]:
     """Return everything that keeps a report from counting, each with its place."""
-    found = parse_report(asked.kind, asked.role, asked.question, content)
-    if isinstance(found, Malformed):
-        return report_faults(asked.kind, asked.role, asked.question, content)
-    return _untrue(desk, asked, content, found)
+    found = read_report(asked.kind, asked.role, asked.question, content)
+    return found.faults if found.report is None else _untrue(desk, asked, content, found.report)
 
 
 def _untrue(desk: Desk, asked: Asked, content: Mapping[str, Any], report: Report) -> list[Fault]:

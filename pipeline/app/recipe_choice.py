@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.matrix.recipes.reading import Problem
-    from pipeline.matrix.routing.phases import Phases
+    from pipeline.matrix.routing.state import Phases
     from pipeline.repo import Repository
 
 

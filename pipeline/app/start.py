@@ -25,8 +25,7 @@ from pipeline.errors import UserError, check_all, with_others
 from pipeline.matrix.engine.journal import stamp, utc_now
 from pipeline.matrix.recipes.model import Kind, Recipe
 from pipeline.matrix.recipes.step_table import ANY, GIVEN, ROWS, At
-from pipeline.matrix.routing.phases import EVERYBODY, Phases
-from pipeline.matrix.routing.state import PARALLEL
+from pipeline.matrix.routing.state import EVERYBODY, PARALLEL, Phases
 from pipeline.outcomes import COMPLETED, Reason
 from pipeline.run.files import disk
 from pipeline.run.gates import WAYS_BACK, begun_again

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from pipeline.data_types import BareName, BranchName, Frozen, ObjectName, SessionName, Timestamp
 from pipeline.matrix.engine.protocols import TRUNK
-from pipeline.matrix.routing.phases import EVERYBODY, Phases
+from pipeline.matrix.routing.state import EVERYBODY, Phases
 from pipeline.vocabulary import Role, Signal
 
 RECIPE: Final = "recipe.json"

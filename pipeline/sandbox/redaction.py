@@ -7,16 +7,19 @@ a frame each, so that hashes, UUIDs and base64 of anything else stay readable. T
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from contextlib import suppress
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, quote_plus
 
-from pipeline.sandbox.secret_encodings import SHORTEST, pattern, secret_encodings
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.judge.evidence.observation import Fault, Observation
@@ -174,3 +177,64 @@ def _assignments(text: str) -> Iterator[tuple[str, str]]:
         quoted = re.match(r"(['\"])(.*?)\1", value)
         if equals and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.strip()):
             yield name.strip(), quoted[2] if quoted else value.partition(" #")[0].rstrip()
+
+
+SHORTEST: Final = 8
+"""The length from which other encodings of a secret are searched; shorter ones may be ordinary words."""
+
+_UNQUOTED: Final = ("", "/", "!'()*", ";,/?:@&=+$#!'()*")
+"""The characters that each kind of URL quoting keeps besides letters: none, in paths, and JavaScript's two
+functions."""
+
+
+def secret_encodings(secret: str) -> frozenset[bytes]:
+    """Return the byte sequences that reveal the secret; for a short one only those that hardly differ from it."""
+    raw = secret.encode(errors="surrogateescape")
+    return frozenset({*_quoted(secret, raw), *(_encoded(secret, raw) if len(secret) >= SHORTEST else ())}) - {b""}
+
+
+def pattern(forms: Collection[bytes]) -> re.Pattern[bytes] | None:
+    """Return a pattern for any of the forms, longer ones first; None if there are no forms.
+
+    Forms that begin alike are compared once, so the time depends on the text, hardly on how many there are.
+    """
+    return re.compile(_either(sorted(set(forms)))) if forms else None
+
+
+def _quoted(secret: str, raw: bytes) -> Iterator[bytes]:
+    yield raw
+    for ascii_only in (True, False):
+        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        for text in (once, json.dumps(once)[1:-1], once.replace("/", r"\/")):
+            yield text.encode(errors="surrogateescape")
+    for text in (*(quote(raw, safe=safe) for safe in _UNQUOTED), quote_plus(raw)):
+        yield text.encode()
+        yield re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), text).encode()
+
+
+def _encoded(secret: str, raw: bytes) -> Iterator[bytes]:
+    yield secret[::-1].encode(errors="surrogateescape")
+    for digits in (raw.hex(), raw.hex().upper()):
+        yield digits.encode()
+        yield "".join(f"%{digits[at : at + 2]}" for at in range(0, len(digits), 2)).encode()
+    for offset in range(3):  # base64 of a longer text shows the same value in three ways, by where it begins
+        # Letters that also hold bits of the neighbours are left out, and so is what fills the end up.
+        first, last = -(-8 * offset // 6), 8 * (offset + len(raw)) // 6
+        for alphabet in (base64.b64encode, base64.urlsafe_b64encode):
+            yield alphabet(b"\0" * offset + raw)[first:last]
+
+
+def _either(forms: Sequence[bytes]) -> bytes:
+    """Return a regular expression for any of the forms, which are sorted and distinct; an empty one comes first."""
+    ways: list[bytes] = []
+    for _, alike in groupby((form for form in forms if form), key=lambda form: form[:1]):
+        group = list(alike)
+        same = _alike(group[0], group[-1])  # sorted: what these two have in common all have
+        rest = _either([form[same:] for form in group]) if len(group) > 1 else b""
+        ways.append(re.escape(group[0][:same]) + rest)
+    return b"(?:%b)%b" % (b"|".join(ways), b"" if forms[0] else b"?")
+
+
+def _alike(one: bytes, other: bytes) -> int:
+    """Return the length of the common beginning of two forms."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

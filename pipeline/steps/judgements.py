@@ -133,19 +133,19 @@ async def check_tests(ctx: Context) -> Event:
     report = answer.form(SuiteJudgement, Acceptance)
     if isinstance(report, SuiteJudgement):
         report = await proved(ctx, report, work_of_tests(ctx))
-    reduced = signal_of_report.check_tests(report)
+    signal, overruled = signal_of_report.check_tests(report)
     if isinstance(report, Acceptance):
         text = block(f"{'accepted' if report.accepted else 'not accepted'}: {report.notes}")
     else:
         ledger, _ = apply_review(StageFindings(stage=Stage.TESTS), 1, report)
         found = ledger.open or ledger.refuted
         left = f"\n\n{findings_md(ledger.open, ledger.refuted)}" if found else ", without findings"
-        text = f"{report.verdict}, counted as {reduced.signal}{left}"
+        text = f"{report.verdict}, counted as {signal}{left}"
     name = judgement_md(ctx, f"judgement-{question.value.replace('_', '-')}", text)
-    if reduced.signal == "ACCEPTABLE":
+    if signal == "ACCEPTABLE":
         _record_sign_off(ctx, question, name)
-    note = "; ".join(reduced.notes) or (report.notes if isinstance(report, Acceptance) else str(report.verdict))
-    return Event(signal=reduced.signal, note=note, evidence=(name, answer.evidence))
+    note = "; ".join(overruled) or (report.notes if isinstance(report, Acceptance) else str(report.verdict))
+    return Event(signal=signal, note=note, evidence=(name, answer.evidence))
 
 
 def _is_accepted_by_split(ctx: Context) -> bool:

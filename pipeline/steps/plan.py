@@ -168,7 +168,7 @@ async def review(ctx: Context) -> Event:
     if isinstance(answers, Event):
         return answers
     check, simplify = reports_of(answers)
-    reviewed = signal_of_report.review_plan(review.ledger, review.number, check, simplify)
+    reviewed = signal_of_report.review_draft(review.ledger, review.number, check, simplify)
     names = review.record(reviewed, check, simplify, ctx.state.start)
     return Event(
         signal=reviewed.signal,

@@ -169,7 +169,7 @@ async def review(ctx: Context) -> Event:
     if isinstance(answer, Event):
         return answer
     check = answer.form(CheckReview)
-    reviewed = signal_of_report.review_split(review.ledger, review.number, check)
+    reviewed = signal_of_report.review_draft(review.ledger, review.number, check)
     written = review.record(reviewed, check, None, ctx.state.head)
     left = reviewed.outcome.on_record
     return Event(signal=reviewed.signal, blockers=left, note=summarise(reviewed), evidence=written)

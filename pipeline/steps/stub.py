@@ -14,7 +14,6 @@ from pipeline.judge.evidence.red import may_change
 from pipeline.judge.policy.rights import Action, Grant
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
-from pipeline.judge.reports.signal_of_report import SeamFacts, StubFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete, MakeReport
 from pipeline.matrix.routing.state import Event
@@ -95,8 +94,8 @@ async def make_stubs(ctx: Context) -> Event:
         checked = await check(ctx, task, start, tree)
     except UnmeasurableError as error:
         return error.event
-    facts = StubFacts(complete=not checked.errors, dirty=bool(checked.faults or checked.broken))
-    signal = signal_of_report.stub(report, facts)
+    dirty = bool(checked.faults or checked.broken)
+    signal = signal_of_report.stub(report, complete=not checked.errors, dirty=dirty)
     text = bullets(checked.sentences) if checked.sentences else "every new symbol is a stub, and everything compiles"
     record_waiting(ctx, task, checked.waiting)
     name = ctx.write(
@@ -215,8 +214,7 @@ async def make_seam(ctx: Context) -> Event:
         except UnmeasurableError as error:
             return error.event
         regressions = (*suspects.broken, *verdict.missing, *verdict.uncollected)
-    facts = SeamFacts(changed=tree != start, regression=bool(regressions))
-    signal = signal_of_report.seam(report, facts)
+    signal = signal_of_report.seam(report, changed=tree != start, regression=bool(regressions))
     note = f"breaks {few(regressions)}" if signal is Signal.REGRESSION else ""
     return Event(signal=signal, tree=tree, note=note, evidence=(answer.evidence,))
 

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from pipeline.agents.backends.api import ApiBackend
 from pipeline.agents.backends.protocol import AgentJob, Service, Session
+from pipeline.agents.dispatch.gate import Policy
 from pipeline.agents.dispatch.model_tools import Workbench
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.agents.gateway.proxy import ModelGateway
@@ -102,7 +103,7 @@ class Play:
 
     def bench(self) -> Workbench:
         tests = TestScope(files=(Grant("tests/test_app.py", Action.MODIFY),), folders=("tests",))
-        return Workbench(self.spec, self.view.mount, self.box, grants=self.grants, tests=tests)
+        return Workbench(self.spec, self.view.mount, self.box, Policy(self.spec.writes, self.grants, tests))
 
     def session(self, id: str | None = None, prompt: str = "") -> Session:  # noqa: A002  (its name)
         return Session(Mount(self.folder / "session", Path("/session"), writable=True), id, prompt)

@@ -82,11 +82,13 @@ def test_a_recorded_stream(backend: str, case: Case, tmp_path: Path) -> None:
 
 def test_what_was_consumed() -> None:
     claude = read_stream("claude", *recorded("claude", "work"))
-    assert replace(claude.usage, cost_usd=None) == Usage(500, 100, None, "claude-sonnet-4-5")
+    assert claude.usage.model_copy(update={"cost_usd": None}) == Usage(
+        input_tokens=500, output_tokens=100, model="claude-sonnet-4-5"
+    )
     assert claude.usage.cost_usd == pytest.approx(0.002595)
     assert claude.steps == 5
     codex = read_stream("codex", *recorded("codex", "work"))
-    assert (codex.usage, codex.steps) == (Usage(500, 100, None, "m"), None)
+    assert (codex.usage, codex.steps) == (Usage(input_tokens=500, output_tokens=100, model="m"), None)
 
 
 def test_a_conversation_that_goes_on_is_not_counted_twice() -> None:

@@ -167,10 +167,10 @@ def test_an_error_instead_of_an_answer(tmp_path: Path, error: dict[str, Any], fa
     ("usage", "expected"),
     [
         (None, Usage()),
-        ({"totalTokens": 9, "inputTokens": 5, "outputTokens": 4}, Usage(5, 4)),
+        ({"totalTokens": 9, "inputTokens": 5, "outputTokens": 4}, Usage(input_tokens=5, output_tokens=4)),
         (
             {"totalTokens": 9, "inputTokens": 5, "outputTokens": 4, "cachedReadTokens": 3, "cachedWriteTokens": 2},
-            Usage(10, 4),
+            Usage(input_tokens=10, output_tokens=4),
         ),
         ({"inputTokens": -5, "outputTokens": 4}, Usage()),
         ("nonsense", Usage()),

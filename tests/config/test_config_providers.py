@@ -6,11 +6,12 @@ from urllib.parse import urlsplit
 import pytest
 from config.reading import CUSTOM, of, read, refused
 
-from pipeline.agents.gateway.providers import asks_a_service, provider_of, require_providers
+from pipeline.agents.gateway.providers import provider_of, require_providers
 from pipeline.config.layers import Flags
 from pipeline.config.providers import BUILTIN, CredentialHeader, Provider, is_loopback
 from pipeline.config.trust import require_trust
 from pipeline.errors import UserError
+from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Role
 
@@ -190,4 +191,4 @@ def test_a_missing_credential_is_told_before_the_run(tmp_path: Path, value: str 
 def test_roles_without_network_model_need_nothing(tmp_path: Path) -> None:
     config = read(tmp_path, '[agents]\nnetwork = "open"\n[agents.make]\nnetwork = "none"\n').config
     require_providers(config, {})
-    assert not [role for role in Role if asks_a_service(config.agent(role))]
+    assert not [role for role in Role if config.agent(role).reaches is Network.MODEL]

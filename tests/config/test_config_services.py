@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from config.reading import CUSTOM, KEY, of, read, refused
 
-from pipeline.agents.gateway.providers import gateway_of, provider_of, require_providers
+from pipeline.agents.gateway.providers import credential_of, provider_of, require_providers
 from pipeline.config.providers import PATHS_OF, Api, CredentialHeader, Tier
 from pipeline.errors import UserError
 from pipeline.vocabulary import Role
@@ -69,7 +69,7 @@ def test_a_service_without_credential_needs_no_variable(tmp_path: Path) -> None:
     require_providers(config, {})
     name, provider = provider_of(config, Role.MAKE, config.agent(Role.MAKE))
     assert provider.credential_env is None
-    assert gateway_of(provider, name, {}, tmp_path / "model.jsonl").use.requests == 0
+    assert credential_of(provider, name, {}) is None
 
 
 def test_a_spare_needs_its_credential_as_well(tmp_path: Path) -> None:

@@ -157,15 +157,6 @@ def test_a_built_environment_is_one_violation(view: ShadowView) -> None:
     assert not (view.host / "target").exists()
 
 
-def test_test_regions_are_measured_by_whoever_knows_the_language(view: ShadowView) -> None:
-    def regions(path: str, old: bytes, new: bytes) -> bool:
-        return path == "src/app.py" and new.startswith(old)
-
-    policy = Policy(Writes.TESTS, (), TESTS, regions)
-    assert after(view, "echo '# test' >> src/app.py", policy).admitted
-    assert not after(view, "echo other > src/app.py", policy).admitted
-
-
 def test_a_swapped_file_is_not_what_was_judged(view: ShadowView) -> None:
     class Restless(ShadowView):
         def read(self, path: str) -> bytes:

@@ -13,9 +13,11 @@ import pytest
 from dispatch.one_view import open_view
 from languages.direct import environment, write
 
+from pipeline.agents.dispatch.gate import Policy
 from pipeline.agents.dispatch.model_tools import Workbench
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.judge.policy.rights import Action, Grant, TestScope
+from pipeline.judge.policy.roles import Writes
 from pipeline.process import WORKSPACE, Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox
@@ -76,8 +78,11 @@ def workbench(tmp_path: Path, box: Box, role: Role = Role.MAKE) -> Workbench:
         load_roles()[role],
         Mount(tree, box.inside(tree, WORKSPACE), writable=True),
         box,
-        grants=(Grant("core.py", Action.MODIFY), Grant("new.py", Action.CREATE)),
-        tests=TestScope(files=(Grant("tests/test_core.py", Action.MODIFY),)),
+        Policy(
+            load_roles()[role].writes,
+            (Grant("core.py", Action.MODIFY), Grant("new.py", Action.CREATE)),
+            TestScope(files=(Grant("tests/test_core.py", Action.MODIFY),)),
+        ),
         tools=Tools(
             env.mounts,
             {"PATH": f"{env.prefix / 'bin'}:/usr/bin:/bin", "PYTHONPATH": "."},
@@ -184,7 +189,7 @@ def test_the_checks_run_on_the_tasks_files_that_are_there(bench: Workbench) -> N
     assert answer.exit_code == 1
     assert anyio.run(replace(bench, checks=(("cat", "core.py"),)).run_check).exit_code == 0
     assert anyio.run(bench.run_check).rule == "no-checks"
-    assert anyio.run(replace(bench, checks=(show,), grants=(), tests=None).run_check).rule == "no-checks"
+    assert anyio.run(replace(bench, checks=(show,), policy=Policy(Writes.TASK)).run_check).rule == "no-checks"
 
 
 @pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR, Role.PM])

@@ -69,7 +69,8 @@ def view(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[View]:
 
 
 def workbench(mount: Mount, role: Role = Role.MAKE) -> Workbench:
-    return Workbench(load_roles()[role], mount, NoBox(), grants=GRANTS, tests=TESTS)
+    spec = load_roles()[role]
+    return Workbench(spec, mount, NoBox(), Policy(spec.writes, GRANTS, TESTS, test_regions=spec.test_regions))
 
 
 @pytest.fixture
@@ -188,7 +189,7 @@ def test_no_link_is_followed(bench: Workbench, top: Path, outside: Path) -> None
     for path in ("link", "folder", "folder/app.py", "fifo"):
         assert bench.read(path).rule == "file-kind", path
     grants = tuple(Grant(path, action) for path in ("link", "folder/app.py", "folder/new.py") for action in Action)
-    bench = replace(bench, grants=grants)
+    bench = replace(bench, policy=replace(bench.policy, grants=grants))
     for path in ("link", "folder/app.py", "folder/new.py"):
         assert bench.write(path, "mine\n").rule == "file-kind", path
     assert bench.delete("folder/app.py").rule == "file-kind"

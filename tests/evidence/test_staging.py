@@ -9,7 +9,7 @@ from evidence.observed import MISMATCH, NO_IMPORT, context, observations, observ
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.judge.evidence.compare import SHARE, WORTH_S, expectations, first_stage, is_long, judge_green, judge_part
+from pipeline.judge.evidence.compare import SHARE, WORTH_S, expectations, first_stage, is_long, judge_green
 from pipeline.judge.evidence.observation import CollectionError, Ended, Observation
 from pipeline.judge.evidence.red import judge_red
 
@@ -52,7 +52,7 @@ def test_what_a_part_proves_the_whole_proves(
     base: Observation, whole: Observation, files: frozenset[str], ledger: RedTests | None
 ) -> None:
     kept = expectations(base)
-    judged, proven = judge_green(ledger, whole, kept), judge_part(ledger, part_of(whole, files), kept)
+    judged, proven = judge_green(ledger, whole, kept), judge_green(ledger, part_of(whole, files), kept, is_part=True)
     for field in ("not_green", "regressions", "stale_xfail", "whole_file_ids"):
         assert set(getattr(proven, field)) <= set(getattr(judged, field)), field
     for field in ("missing", "changed_regions", "changed_files", "new_ids"):
@@ -64,7 +64,7 @@ def test_what_a_part_proves_the_whole_proves(
 def test_a_part_that_is_everything_is_the_whole(base: Observation, whole: Observation, ledger: RedTests | None) -> None:
     kept = expectations(base)
     everything = frozenset(found.path for found in whole.records.values())
-    assert judge_part(ledger, part_of(whole, everything), kept) == judge_green(ledger, whole, kept)
+    assert judge_green(ledger, part_of(whole, everything), kept, is_part=True) == judge_green(ledger, whole, kept)
 
 
 def test_a_part_condemns_what_ran_and_nothing_else() -> None:
@@ -76,7 +76,7 @@ def test_a_part_condemns_what_ran_and_nothing_else() -> None:
             "tests/test_b.py::test_new": Ended.FAILED,
         }
     )
-    found = judge_part(BY_ID, part_of(whole, frozenset({"tests/test_a.py"})), expectations(BASE))
+    found = judge_green(BY_ID, part_of(whole, frozenset({"tests/test_a.py"})), expectations(BASE), is_part=True)
     assert found.not_green == ("tests/test_a.py::test_y[1]",)
     assert found.missing == ("tests/test_c.py::test_x",)
     assert found.regressions == ()

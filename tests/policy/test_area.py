@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.agents.dispatch.gate import Policy
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import is_tracker, protected
 from pipeline.judge.policy.rights import (
@@ -18,8 +19,6 @@ from pipeline.judge.policy.rights import (
     TestScope,
     effective_writes,
     judge,
-    judge_deletion,
-    judge_path,
 )
 from pipeline.judge.policy.roles import Writes
 from pipeline.matrix.scheduling.patterns import parsed
@@ -94,16 +93,13 @@ def test_only_who_may_write_a_task_is_held_to_an_area() -> None:
 
 
 def test_the_tools_of_a_model_are_held_to_it_too() -> None:
-    from pipeline.agents.dispatch.roles import load_roles
-    from pipeline.vocabulary import Role
-
-    make, check = load_roles()[Role.MAKE], load_roles()[Role.CHECK]
     area = (parsed("src/**"),)
-    assert judge_path(make, "src/new.py", exists=False, tests=TESTS, area=area).allowed
-    assert judge_deletion(make, "src/app.py", tests=TESTS, area=area).allowed
-    assert judge_path(make, "lib/new.py", exists=False, tests=TESTS, area=area).rule == "outside-area"
-    assert judge_deletion(make, "tests/test_app.py", tests=TESTS, area=area).rule == "test-file"
-    assert judge_path(check, "src/new.py", exists=False, tests=TESTS, area=area).rule == "read-only-role"
-    named = (Grant("lib/new.py", Action.CREATE),)
-    ruling = judge_path(make, "lib/new.py", exists=False, grants=named, tests=TESTS, area=area)
+    make, check = (Policy(writes, (), TESTS, area=area) for writes in (Writes.TASK, Writes.NOTHING))
+    assert make.judged_word(Change("src/new.py", ChangeKind.ADDED)).allowed
+    assert make.judged_word(Change("src/app.py", ChangeKind.DELETED)).allowed
+    assert make.judged_word(Change("lib/new.py", ChangeKind.ADDED)).rule == "outside-area"
+    assert make.judged_word(Change("tests/test_app.py", ChangeKind.DELETED)).rule == "test-file"
+    assert check.judged_word(Change("src/new.py", ChangeKind.ADDED)).rule == "read-only-role"
+    named = Policy(Writes.TASK, (Grant("lib/new.py", Action.CREATE),), TESTS, area=area)
+    ruling = named.judged_word(Change("lib/new.py", ChangeKind.ADDED))
     assert ruling.rule == "outside-area", "a step of a recipe has no task"

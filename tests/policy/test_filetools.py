@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.agents.dispatch.gate import Policy, with_regions
 from pipeline.agents.dispatch.roles import load_roles
-from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge, judge_deletion, judge_path
-from pipeline.testing.languages.rust.test_regions import region_fault
+from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.judge.policy.roles import Writes
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ GRANTS = (APP, NEW, Grant("src/gone.py", Action.DELETE), Grant("src/to.py", Acti
 TESTS = TestScope(
     files=(Grant("tests/test_app.py", Action.MODIFY),), folders=("tests",), code=frozenset({"src/app.py"})
 )
+POLICY = {role: Policy(spec.writes, GRANTS, TESTS, test_regions=spec.test_regions) for role, spec in ROLES.items()}
 THERE = {"src/app.py", "src/other.py", "src/lib.rs", "src/gone.py", "src/from.py", "tests/test_app.py", "TODO/GAL-1.md"}
 
 
 def ruling_on(role: Role, path: str, contents: tuple[bytes, bytes] | None = None) -> Ruling:
-    return judge_path(
-        ROLES[role], path, exists=path in THERE, grants=GRANTS, tests=TESTS, contents=contents, regions=region_fault
-    )
+    change = Change(path, ChangeKind.MODIFIED if path in THERE else ChangeKind.ADDED)
+    if contents is not None and ROLES[role].test_regions:
+        change = with_regions(change, *contents)
+    return POLICY[role].judged_word(change)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,8 @@ def test_make_is_refused_what_its_task_does_not_name(path: str, rule: str) -> No
 
 @pytest.mark.parametrize("path", ["src/../src/app.py", "src/app.py ", "src/app.py\0", "src/caf\u0065\u0301.py"])
 def test_a_form_is_refused_though_it_exists_and_the_task_names_it(path: str) -> None:
-    ruling = judge_path(ROLES[Role.MAKE], path, exists=True, grants=(Grant(path, Action.MODIFY),))
+    policy = Policy(Writes.TASK, (Grant(path, Action.MODIFY),))
+    ruling = policy.judged_word(Change(path, ChangeKind.MODIFIED))
     assert not ruling.allowed
     assert ruling.rule.startswith("path-")
 
@@ -149,7 +153,7 @@ def test_test_may_write_inside_test_regions_and_learns_where_else_it_wrote() -> 
 @pytest.mark.parametrize("path", ["src/app.py", "src/new.py", "tests/test_app.py", "TODO/GAL-2.md", "notes.md"])
 def test_a_role_that_only_answers_writes_and_deletes_nothing(role: Role, path: str) -> None:
     assert not ruling_on(role, path).allowed
-    assert not judge_deletion(ROLES[role], path, grants=GRANTS, tests=TESTS).allowed
+    assert not POLICY[role].judged_word(Change(path, ChangeKind.DELETED)).allowed
 
 
 @pytest.mark.parametrize(
@@ -157,7 +161,7 @@ def test_a_role_that_only_answers_writes_and_deletes_nothing(role: Role, path: s
     [("src/gone.py", True), ("src/from.py", True), ("src/app.py", False), ("src/Gone.py", False), (".git", False)],
 )
 def test_a_file_is_deleted_when_the_task_says_so(path: str, allowed: bool) -> None:
-    assert judge_deletion(ROLES[Role.MAKE], path, grants=GRANTS, tests=TESTS).allowed is allowed
+    assert POLICY[Role.MAKE].judged_word(Change(path, ChangeKind.DELETED)).allowed is allowed
 
 
 PATHS = st.one_of(
@@ -171,10 +175,10 @@ PATHS = st.one_of(
 
 @given(st.sampled_from(Role), PATHS, st.booleans())
 def test_every_path_has_a_ruling_and_none_is_wider_than_the_gates(role: Role, path: str, exists: bool) -> None:
-    ruling = judge_path(ROLES[role], path, exists=exists, grants=GRANTS, tests=TESTS)
+    kind = ChangeKind.MODIFIED if exists else ChangeKind.ADDED
+    ruling = POLICY[role].judged_word(Change(path, kind))
     assert ruling.rule
     assert ruling.why.isprintable()
     if ruling.allowed:
-        kind = ChangeKind.MODIFIED if exists else ChangeKind.ADDED
         assert judge(ROLES[role].writes, Change(path, kind), GRANTS, TESTS).allowed
         assert {"", ".", ".."}.isdisjoint(path.split("/"))

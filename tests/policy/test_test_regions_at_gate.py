@@ -13,13 +13,12 @@ from pipeline.agents.dispatch.gate import GateResult, Policy, inspect
 from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import Writes
 from pipeline.matrix.scheduling.patterns import parsed
-from pipeline.testing.languages.rust.test_regions import only_test_regions
 
 if TYPE_CHECKING:
     from pipeline.sandbox.views.view import ShadowView
 
 TESTS = TestScope(files=(Grant("tests/it.rs", Action.CREATE),), folders=("tests",))
-POLICY = Policy(Writes.TESTS, (), TESTS, only_test_regions)
+POLICY = Policy(Writes.TESTS, (), TESTS, test_regions=True)
 
 
 def fill(folder: Path) -> None:
@@ -66,7 +65,7 @@ def test_another_language_has_no_regions(view: ShadowView) -> None:
 
 
 def test_a_role_without_regions_may_not_change_them(view: ShadowView) -> None:
-    make = Policy(Writes.TASK, (), TESTS, None)
+    make = Policy(Writes.TASK, (), TESTS)
     assert written(view, "src/lib.rs", with_line("fn more() {}"), make).violations
 
 

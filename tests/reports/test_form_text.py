@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.characters import visible
 from pipeline.judge.reports.form_words import SENTENCES
 from pipeline.judge.reports.kinds import KINDS, report_schema
-from pipeline.judge.reports.parse import report_faults
+from pipeline.judge.reports.parse import read_report
 from pipeline.judge.reports.yaml_form import Blank, Sort, blanks_of, form_text, marked, read_form, unmarked, with_head
 from pipeline.vocabulary import Role
 
@@ -106,7 +106,7 @@ def test_text_is_taken_as_it_stands() -> None:
         ],
         "answers": {"coverage": True, "overlap": "one file is in both"},
     }
-    assert not report_faults("review-plan", Role.CHECK, None, found.report)
+    assert not read_report("review-plan", Role.CHECK, None, found.report).faults
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_what_cannot_be_read_is_marked_above_its_line(text: str, pointer: str, w
 def test_what_the_schema_refuses_has_its_line_too() -> None:
     text = "result: INCOMPLETE\nblocking_issue:\nneeds:\n  - action: modify\n    why: x\n"
     found = said(MAKE, text)
-    faults = report_faults("implement", Role.MAKE, None, found.report)
+    faults = read_report("implement", Role.MAKE, None, found.report).faults
     assert marked(text, found.lines, faults).split("\n") == [
         "result: INCOMPLETE",
         "#! this key is required",

@@ -11,7 +11,7 @@ from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.findings import Stage, StageFindings
 from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.reviews import Acceptance, CheckReview, Diagnosis, SuiteJudgement
-from pipeline.judge.reports.signal_of_report import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
+from pipeline.judge.reports.signal_of_report import ImplementFacts, WriteTestsFacts
 from pipeline.judge.reports.work_reports import (
     Blocked,
     CannotProceed,
@@ -155,31 +155,31 @@ def test_a_seam_is_added_only_in_files_of_the_plan(reason: str, seam_files: list
 @pytest.mark.parametrize(
     ("report", "facts", "signal"),
     [
-        (COMPLETE, SeamFacts(), Signal.SEAM_DONE),
-        (COMPLETE, SeamFacts(regression=True, changed=False), Signal.REGRESSION),
-        (COMPLETE, SeamFacts(changed=False), Signal.NO_CHANGE),
-        (INCOMPLETE, SeamFacts(), Signal.INCOMPLETE),
-        (CANNOT, SeamFacts(changed=False), Signal.CANNOT_PROCEED),
-        (NEEDS_TEST, SeamFacts(regression=True), Signal.NEEDS_FILE),
+        (COMPLETE, {}, Signal.SEAM_DONE),
+        (COMPLETE, {"regression": True, "changed": False}, Signal.REGRESSION),
+        (COMPLETE, {"changed": False}, Signal.NO_CHANGE),
+        (INCOMPLETE, {}, Signal.INCOMPLETE),
+        (CANNOT, {"changed": False}, Signal.CANNOT_PROCEED),
+        (NEEDS_TEST, {"regression": True}, Signal.NEEDS_FILE),
     ],
 )
-def test_a_seam_counts_only_when_nothing_else_broke(report: MakeReport, facts: SeamFacts, signal: Signal) -> None:
-    assert signal_of_report.seam(report, facts) is signal
+def test_a_seam_counts_only_when_nothing_else_broke(report: MakeReport, facts: dict[str, bool], signal: Signal) -> None:
+    assert signal_of_report.seam(report, **facts) is signal
 
 
 @pytest.mark.parametrize(
     ("report", "facts", "signal"),
     [
-        (INCOMPLETE, StubFacts(complete=True), Signal.STUBBED),
-        (COMPLETE, StubFacts(complete=True, dirty=True), Signal.STUB_DIRTY),
-        (COMPLETE, StubFacts(complete=False), Signal.STUB_DIRTY),
-        (INCOMPLETE, StubFacts(complete=False, dirty=True), Signal.INCOMPLETE),
-        (CANNOT, StubFacts(complete=False), Signal.CANNOT_PROCEED),
-        (NEEDS_CODE, StubFacts(complete=False), Signal.NEEDS_FILE),
+        (INCOMPLETE, {"complete": True}, Signal.STUBBED),
+        (COMPLETE, {"complete": True, "dirty": True}, Signal.STUB_DIRTY),
+        (COMPLETE, {"complete": False}, Signal.STUB_DIRTY),
+        (INCOMPLETE, {"complete": False, "dirty": True}, Signal.INCOMPLETE),
+        (CANNOT, {"complete": False}, Signal.CANNOT_PROCEED),
+        (NEEDS_CODE, {"complete": False}, Signal.NEEDS_FILE),
     ],
 )
-def test_stubs_are_what_was_measured(report: MakeReport, facts: StubFacts, signal: Signal) -> None:
-    assert signal_of_report.stub(report, facts) is signal
+def test_stubs_are_what_was_measured(report: MakeReport, facts: dict[str, bool], signal: Signal) -> None:
+    assert signal_of_report.stub(report, **facts) is signal
 
 
 def test_already_done_needs_tests_that_passed_at_once() -> None:
@@ -217,7 +217,7 @@ def judged(verdict: str, *severities: str) -> SuiteJudgement:
     ],
 )
 def test_a_judgement_on_tests_needs_findings_like_a_review(report: SuiteJudgement | Acceptance, signal: str) -> None:
-    assert signal_of_report.check_tests(report).signal == signal
+    assert signal_of_report.check_tests(report)[0] == signal
 
 
 def final(verdict: str, *concerns: str, severity: str = "MEDIUM", number: int = 1, applies: bool = True) -> Reviewed:
@@ -280,7 +280,7 @@ def test_simplify_never_changes_the_signal_of_a_review() -> None:
     check = parsed("review-plan", Role.CHECK, {"verdict": "ACCEPTABLE"})
     finding = {"title": "drop it", "check_conflict": True}
     simplify = parsed("review-plan", Role.SIMPLIFY, {"verdict": "NEEDS SIMPLIFICATION", "findings": [finding]})
-    reviewed = signal_of_report.review_plan(StageFindings(stage=Stage.PLAN), 1, check, simplify)
+    reviewed = signal_of_report.review_draft(StageFindings(stage=Stage.PLAN), 1, check, simplify)
     assert reviewed.signal is Signal.ACCEPTABLE
     assert len(reviewed.ledger.conflicts) == 1
 
@@ -288,7 +288,7 @@ def test_simplify_never_changes_the_signal_of_a_review() -> None:
 def test_a_split_review_can_block() -> None:
     finding = {"severity": "BLOCK", "title": "t", "evidence": "e"}
     check = parsed("review-split", Role.CHECK, {"verdict": "BLOCK", "findings": [finding]})
-    reviewed = signal_of_report.review_split(StageFindings(stage=Stage.SPLIT), 1, check)
+    reviewed = signal_of_report.review_draft(StageFindings(stage=Stage.SPLIT), 1, check)
     assert reviewed.signal is Signal.BLOCK
     assert reviewed.outcome.must_fix == ("split-1-01",)
 
@@ -296,13 +296,13 @@ def test_a_split_review_can_block() -> None:
 _MAKE = st.sampled_from([COMPLETE, INCOMPLETE, CANNOT, NEEDS_CODE, NEEDS_TEST])
 
 
-@given(_MAKE, st.builds(ImplementFacts, *[st.booleans()] * 4), st.builds(SeamFacts, *[st.booleans()] * 2))
+@given(_MAKE, st.builds(ImplementFacts, *[st.booleans()] * 4), st.booleans(), st.booleans())
 def test_what_make_does_reduces_to_signals_of_the_matrix(
-    report: MakeReport, facts: ImplementFacts, seam: SeamFacts
+    report: MakeReport, facts: ImplementFacts, changed: bool, regression: bool
 ) -> None:
     assert signal_of_report.implement(report, facts, is_test=is_test) in EMITS[Step.IMPLEMENT]
-    assert signal_of_report.seam(report, seam) in EMITS[Step.SEAM]
-    assert signal_of_report.stub(report, StubFacts(facts.green, facts.changed)) in EMITS[Step.STUB]
+    assert signal_of_report.seam(report, changed=changed, regression=regression) in EMITS[Step.SEAM]
+    assert signal_of_report.stub(report, complete=facts.green, dirty=facts.changed) in EMITS[Step.STUB]
 
 
 @given(
@@ -325,7 +325,7 @@ def test_what_check_says_reduces_to_signals_of_the_matrix(
 ) -> None:
     reviewed = final(verdict, *concerns, severity=severity, number=number, applies=applies)
     assert reviewed.signal in EMITS[Step.FINAL_REVIEW]
-    assert signal_of_report.check_tests(judged(verdict, *[severity] * len(concerns))).signal in EMITS[Step.CHECK_TESTS]
+    assert signal_of_report.check_tests(judged(verdict, *[severity] * len(concerns)))[0] in EMITS[Step.CHECK_TESTS]
 
 
 def test_every_diagnosis_has_its_signal_in_the_matrix() -> None:

@@ -15,9 +15,8 @@ from pipeline.matrix.recipes.plan import phases_of
 from pipeline.matrix.routing.actions import Goto, NextTask
 from pipeline.matrix.routing.lookup import UnroutedSignalError, signals_of
 from pipeline.matrix.routing.matrix import MATRIX
-from pipeline.matrix.routing.phases import EVERYBODY, Phases
 from pipeline.matrix.routing.simulation import dispatches_due
-from pipeline.matrix.routing.state import Event, Trees
+from pipeline.matrix.routing.state import EVERYBODY, Event, Phases, Trees
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:

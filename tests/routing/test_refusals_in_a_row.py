@@ -7,8 +7,7 @@ from routing.walks import at_first_task, begin, event, walk, walk_with_decisions
 
 from pipeline.matrix.routing.advance import MatrixMachine
 from pipeline.matrix.routing.lookup import limit_of, why_unusable
-from pipeline.matrix.routing.phases import EVERYBODY
-from pipeline.matrix.routing.state import Event, NewTask, RunState, Settings
+from pipeline.matrix.routing.state import EVERYBODY, Event, NewTask, RunState, Settings
 from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Role, Signal, Step
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.matrix.routing.advance import MatrixMachine, advance
-from pipeline.matrix.routing.phases import EVERYBODY
-from pipeline.matrix.routing.state import Event, NewTask, Settings
+from pipeline.matrix.routing.state import EVERYBODY, Event, NewTask, Settings
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Loop, Role, Signal
 
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pipeline.matrix.routing.advance import Decision
-    from pipeline.matrix.routing.phases import Phases
-    from pipeline.matrix.routing.state import RunState
+    from pipeline.matrix.routing.state import Phases, RunState
 
 START = "start"
 

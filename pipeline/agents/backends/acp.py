@@ -261,10 +261,11 @@ def _without_report(conversation: Conversation, unreadable: str | None) -> tuple
 def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -> Usage:
     usage = conversation.ending.usage if isinstance(conversation.ending, Over) else Usage(model=conversation.model)
     if job.model is not None:  # a product says it in words of its own
-        usage = replace(usage, model=job.model)
+        usage = usage.model_copy(update={"model": job.model})
     if product is not None and product.priced and not (usage.model or "").startswith(product.priced):
-        usage = replace(usage, cost_usd=None)
+        usage = usage.model_copy(update={"cost_usd": None})
     if product is not None and not product.sums:
         resumed = job.session is not None and job.session.id is not None
-        return replace(usage, input_tokens=None, output_tokens=None, cost_usd=None if resumed else usage.cost_usd)
+        cost = None if resumed else usage.cost_usd
+        return usage.model_copy(update={"input_tokens": None, "output_tokens": None, "cost_usd": cost})
     return usage

@@ -16,33 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 import anyio.lowlevel
+from acp import schema
 from acp.connection import Connection
 from acp.exceptions import RequestError
 from acp.meta import AGENT_METHODS, CLIENT_METHODS, PROTOCOL_VERSION
-from acp.schema import (
-    AgentCapabilities,
-    AllowedOutcome,
-    CancelNotification,
-    ClientCapabilities,
-    DeniedOutcome,
-    Implementation,
-    InitializeRequest,
-    InitializeResponse,
-    LoadSessionRequest,
-    LoadSessionResponse,
-    NewSessionRequest,
-    NewSessionResponse,
-    PromptRequest,
-    PromptResponse,
-    RequestPermissionRequest,
-    RequestPermissionResponse,
-    ResumeSessionRequest,
-    ResumeSessionResponse,
-    SessionConfigOptionSelect,
-    SetSessionConfigOptionResponse,
-    SetSessionConfigOptionSelectRequest,
-    TextContentBlock,
-)
 from acp.utils import notify_model, request_model, request_model_from_dict
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
@@ -51,7 +28,6 @@ from pipeline.agents.backends.acp_values import AcpRequest, Ending, Failed, Gone
 from pipeline.agents.backends.protocol import Fault, Usage
 
 if TYPE_CHECKING:
-    from acp.schema import PermissionOption
     from anyio.abc import ByteReceiveStream, ByteSendStream
 
 
@@ -134,15 +110,15 @@ class Conversation:
 
     async def _session(self) -> tuple[str, str] | Failed:
         """Return the id of the session and the prompt for it, or the failure."""
-        hello = InitializeRequest(
+        hello = schema.InitializeRequest(
             protocol_version=PROTOCOL_VERSION,
-            client_capabilities=ClientCapabilities(),
-            client_info=Implementation(name="redfirst", version="1"),
+            client_capabilities=schema.ClientCapabilities(),
+            client_info=schema.Implementation(name="redfirst", version="1"),
         )
-        agent = await request_model(self._connection, AGENT_METHODS["initialize"], hello, InitializeResponse)
+        agent = await request_model(self._connection, AGENT_METHODS["initialize"], hello, schema.InitializeResponse)
         if agent.protocol_version != PROTOCOL_VERSION:
             return Failed(f"The agent speaks version {agent.protocol_version} of its protocol, not {PROTOCOL_VERSION}.")
-        able = agent.agent_capabilities or AgentCapabilities()
+        able = agent.agent_capabilities or schema.AgentCapabilities()
         resumed = await self._resumed(able, self.wish.session) if self.wish.session is not None else None
         name, begun, text = resumed or await self._begun()
         for option, value in self.wish.options.items():
@@ -152,23 +128,23 @@ class Conversation:
         return name, text
 
     async def _begun(self) -> tuple[str, _Begun, str]:
-        wanted = NewSessionRequest(cwd=self.wish.cwd, mcp_servers=[], field_meta=dict(self.wish.meta) or None)
-        answer = await request_model(self._connection, AGENT_METHODS["session_new"], wanted, NewSessionResponse)
+        wanted = schema.NewSessionRequest(cwd=self.wish.cwd, mcp_servers=[], field_meta=dict(self.wish.meta) or None)
+        answer = await request_model(self._connection, AGENT_METHODS["session_new"], wanted, schema.NewSessionResponse)
         return answer.session_id, answer, self.wish.prompt
 
-    async def _resumed(self, able: AgentCapabilities, session: str) -> tuple[str, _Begun, str] | None:
+    async def _resumed(self, able: schema.AgentCapabilities, session: str) -> tuple[str, _Begun, str] | None:
         """Return the resumed session with its prompt; None if the agent cannot resume it, so that a new one begins."""
         said: dict[str, Any] = {"cwd": self.wish.cwd, "session_id": session, "mcp_servers": []}
         said["field_meta"] = dict(self.wish.meta) or None
         refused: RequestError | None = None
         try:
             if _resumes(able):
-                method, wanted = AGENT_METHODS["session_resume"], ResumeSessionRequest(**said)
-                resumed = await request_model_from_dict(self._connection, method, wanted, ResumeSessionResponse)
+                method, wanted = AGENT_METHODS["session_resume"], schema.ResumeSessionRequest(**said)
+                resumed = await request_model_from_dict(self._connection, method, wanted, schema.ResumeSessionResponse)
                 return session, resumed, self.wish.again
             if able.load_session:
-                method, wanted = AGENT_METHODS["session_load"], LoadSessionRequest(**said)
-                loaded = await request_model_from_dict(self._connection, method, wanted, LoadSessionResponse)
+                method, wanted = AGENT_METHODS["session_load"], schema.LoadSessionRequest(**said)
+                loaded = await request_model_from_dict(self._connection, method, wanted, schema.LoadSessionResponse)
                 return session, loaded, self.wish.again
         except RequestError as error:
             refused = error
@@ -180,22 +156,22 @@ class Conversation:
     async def _set(self, session: str, option: str, value: str, begun: _Begun) -> None:
         if _chosen(begun, option) == value:
             return
-        wanted = SetSessionConfigOptionSelectRequest(config_id=option, session_id=session, value=value)
+        wanted = schema.SetSessionConfigOptionSelectRequest(config_id=option, session_id=session, value=value)
         method = AGENT_METHODS["session_set_config_option"]
-        answer = await request_model_from_dict(self._connection, method, wanted, SetSessionConfigOptionResponse)
+        answer = await request_model_from_dict(self._connection, method, wanted, schema.SetSessionConfigOptionResponse)
         if option == "model":
             self.model = value
         begun.config_options = answer.config_options
 
     async def _prompt(self, session: str, text: str, deadline: float) -> Ending | None:
-        wanted = PromptRequest(session_id=session, prompt=[TextContentBlock(type="text", text=text)])
+        wanted = schema.PromptRequest(session_id=session, prompt=[schema.TextContentBlock(type="text", text=text)])
         late = Late(f"The agent did not finish within {self.wish.timeout_s:g} seconds and was stopped.")
         ending: Ending | None = late
         async with anyio.create_task_group() as tasks:
 
             async def tell_to_stop() -> None:
                 await anyio.sleep_until(deadline)
-                stop = CancelNotification(session_id=session)
+                stop = schema.CancelNotification(session_id=session)
                 await notify_model(self._connection, AGENT_METHODS["session_cancel"], stop)
 
             tasks.start_soon(tell_to_stop)
@@ -204,23 +180,26 @@ class Conversation:
             tasks.cancel_scope.cancel()
         return late if anyio.current_time() >= deadline else ending
 
-    async def _answered(self, wanted: PromptRequest) -> Ending | None:
+    async def _answered(self, wanted: schema.PromptRequest) -> Ending | None:
         try:
-            over = await request_model(self._connection, AGENT_METHODS["session_prompt"], wanted, PromptResponse)
+            over = await request_model(self._connection, AGENT_METHODS["session_prompt"], wanted, schema.PromptResponse)
         except ConnectionError:
             return None
         except (RequestError, ValidationError) as error:
             return _failed("could not finish its turn", error)
         return Over(over.stop_reason, self._usage(over))
 
-    def _usage(self, over: PromptResponse) -> Usage:
+    def _usage(self, over: schema.PromptResponse) -> Usage:
         # An agent without prices says 0, which is not what it cost.
         cost = self.turn.cost_usd or None
         if over.usage is None:
             count = _counted(over.field_meta)
-            return Usage(count.input_tokens, count.output_tokens, cost, self.model)
-        cached = (over.usage.cached_read_tokens or 0) + (over.usage.cached_write_tokens or 0)
-        return Usage(over.usage.input_tokens + cached, over.usage.output_tokens, cost, self.model)
+            return Usage(
+                input_tokens=count.input_tokens, output_tokens=count.output_tokens, cost_usd=cost, model=self.model
+            )
+        said = over.usage
+        taken = said.input_tokens + (said.cached_read_tokens or 0) + (said.cached_write_tokens or 0)
+        return Usage(input_tokens=taken, output_tokens=said.output_tokens, cost_usd=cost, model=self.model)
 
     # --- what it asks -----------------------------------------------------------------------------------------------
 
@@ -229,9 +208,9 @@ class Conversation:
             return None  # what is not known need not be known
         if method != CLIENT_METHODS["session_request_permission"]:
             raise RequestError.method_not_found(method)
-        return self._permission(RequestPermissionRequest.model_validate(params))
+        return self._permission(schema.RequestPermissionRequest.model_validate(params))
 
-    def _permission(self, asked: RequestPermissionRequest) -> RequestPermissionResponse:
+    def _permission(self, asked: schema.RequestPermissionRequest) -> schema.RequestPermissionResponse:
         known = self.turn.call(asked.tool_call.tool_call_id)
         kind = asked.tool_call.kind or known.kind
         title = (asked.tool_call.title or known.title)[:_TITLE]
@@ -241,8 +220,8 @@ class Conversation:
         self.turn.transcript.add("allowed" if allowed else "refused", kind, title)
         option = _option(asked.options, ("allow_once", "allow_always") if allowed else ("reject_once", "reject_always"))
         if option is None:
-            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
-        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))
+            return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
+        return schema.RequestPermissionResponse(outcome=schema.AllowedOutcome(outcome="selected", option_id=option))
 
 
 class _Count(BaseModel):
@@ -268,19 +247,19 @@ def _counted(meta: object) -> _Count:
         return _Count()
 
 
-_Begun = NewSessionResponse | ResumeSessionResponse | LoadSessionResponse
+_Begun = schema.NewSessionResponse | schema.ResumeSessionResponse | schema.LoadSessionResponse
 
 
-def _option(options: list[PermissionOption], kinds: tuple[str, ...]) -> str | None:
+def _option(options: list[schema.PermissionOption], kinds: tuple[str, ...]) -> str | None:
     return next((option.option_id for kind in kinds for option in options if option.kind == kind), None)
 
 
-def _resumes(able: AgentCapabilities) -> bool:
+def _resumes(able: schema.AgentCapabilities) -> bool:
     return able.session_capabilities is not None and able.session_capabilities.resume is not None
 
 
 def _chosen(begun: _Begun, name: str) -> str | None:
-    selects = (option for option in begun.config_options or () if isinstance(option, SessionConfigOptionSelect))
+    selects = (option for option in begun.config_options or () if isinstance(option, schema.SessionConfigOptionSelect))
     return next((option.current_value for option in selects if option.id == name), None)
 
 

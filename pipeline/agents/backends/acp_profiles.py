@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.agents.backends.claude import ISOLATED
+from pipeline.agents.backends.codex import PROVIDER, SETTINGS
 from pipeline.agents.backends.products import Bundle, Native
 from pipeline.config.agents import Effort, Profile
 from pipeline.config.providers import Api
@@ -190,42 +191,15 @@ def _claude(terms: Terms) -> Setup:
 # --- Codex, through codex-acp ---------------------------------------------------------------------------------------
 
 
-_CODEX_OFF: Final = (
-    *("apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent"),
-    *("plugins", "remote_plugin", "shell_snapshot", "skill_search", "tool_suggest"),
-)
-"""Codex features switched off: they reach beyond the workspace, or load what others wrote."""
-
-
 def _codex(terms: Terms) -> Setup:
     # Its shell is also how it reads: it stays open for every role, and the box shows a reviewer a read-only view.
-    said: dict[str, object] = {
-        "approval_policy": "never",
-        "sandbox_mode": "danger-full-access",
-        "web_search": "disabled",
-        "analytics.enabled": False,
-        "check_for_update_on_startup": False,
-        "project_doc_max_bytes": 0,
-        "skills.include_instructions": False,
-        "skills.bundled.enabled": False,
-        **{f"features.{name}": False for name in _CODEX_OFF},
-    }
+    settings = [*SETTINGS, 'sandbox_mode="danger-full-access"', *(PROVIDER if terms.api is not None else ())]
     if terms.model is not None:
-        said["model"] = terms.model
+        settings.append(f"model={json.dumps(terms.model)}")
     if terms.effort is not None:
         # Of a model that it does not know it would not ask for any.
-        said |= {"model_reasoning_effort": terms.effort, "model_supports_reasoning_summaries": True}
-    if terms.api is not None:
-        service = f"model_providers.{_PROVIDER}"
-        said |= {
-            "model_provider": _PROVIDER,
-            f"{service}.name": _PROVIDER,
-            f"{service}.base_url": f"{MODEL_URL}/v1",
-            f"{service}.wire_api": "responses",
-            f"{service}.request_max_retries": int(_TRIES),
-            f"{service}.stream_max_retries": int(_TRIES),
-        }
-    words = [word for key, value in said.items() for word in ("-c", f"{key}={json.dumps(value)}")]
+        settings += [f"model_reasoning_effort={json.dumps(terms.effort)}", "model_supports_reasoning_summaries=true"]
+    words = [word for setting in settings for word in ("-c", setting)]
     env = {"NO_BROWSER": "1"} | ({"CODEX_HOME": str(terms.folder)} if terms.folder is not None else {})
     return Setup(tuple(words), env, options={"mode": "full-access"})
 

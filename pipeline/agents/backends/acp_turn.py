@@ -1,72 +1,22 @@
-"""Collects an agent's messages, tool calls and cost during one turn, in a transcript of bounded size."""
+"""Collects an agent's messages, tool calls and cost during one turn, in its transcript."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from acp.schema import (
-    AgentMessageChunk,
-    AgentThoughtChunk,
-    Cost,
-    SessionNotification,
-    TextContentBlock,
-    ToolCallProgress,
-    ToolCallStart,
-    UsageUpdate,
-)
+from acp import schema
 from pydantic import ValidationError
 
-from pipeline.agents.backends.stream_result import call_words
+from pipeline.agents.backends.stream_result import Transcript, call_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TRANSCRIPT_BYTES: Final = 3_000_000
-_LINE_CHARACTERS: Final = 20_000
 _MESSAGE_CHARACTERS: Final = 2_000_000
 _CALLS: Final = 10_000
 _NOISE_BYTES: Final = 300
-_CUT: Final = " [... cut ...] "
-
-
-@dataclass
-class Transcript:
-    """A transcript as JSON lines, each a list of a word and its details, so that no line looks like a report.
-
-    Of a long one the middle is left out, and the place says so.
-    """
-
-    limit: int = _TRANSCRIPT_BYTES
-    _head: list[bytes] = field(default_factory=list[bytes])
-    _tail: deque[bytes] = field(default_factory=deque[bytes])
-    _room: int = field(init=False)
-    _kept: int = 0
-    left_out: int = 0
-
-    def __post_init__(self) -> None:
-        self._room = self.limit // 2
-
-    def add(self, word: str, *said: object) -> None:
-        """Add one line."""
-        line = json.dumps([word, *map(_short, said)], ensure_ascii=False, default=str).encode(errors="replace") + b"\n"
-        if self._room >= len(line) and not self._tail:
-            self._head.append(line)
-            self._room -= len(line)
-            return
-        self._tail.append(line)
-        self._kept += len(line)
-        while self._kept > self.limit // 2:
-            self._kept -= len(self._tail.popleft())
-            self.left_out += 1
-
-    def content(self) -> bytes:
-        """Return all lines, with a mark where lines were left out."""
-        mark = [json.dumps(["left out", f"{self.left_out} lines"]).encode() + b"\n"] if self.left_out else []
-        return b"".join([*self._head, *mark, *self._tail])
 
 
 @dataclass(frozen=True)
@@ -100,21 +50,23 @@ class Turn:
     def update(self, params: object) -> None:
         """Record a `session/update` message."""
         try:
-            update = SessionNotification.model_validate(params).update
+            update = schema.SessionNotification.model_validate(params).update
         except ValidationError:
             self.transcript.add("update", params)
             return
         match update:
-            case AgentMessageChunk(content=TextContentBlock(text=text), message_id=number):
+            case schema.AgentMessageChunk(content=schema.TextContentBlock(text=text), message_id=number):
                 self._say(f"message {number}", text)
-            case AgentThoughtChunk(content=TextContentBlock(text=text)):
+            case schema.AgentThoughtChunk(content=schema.TextContentBlock(text=text)):
                 self._say("thought", text)
-            case ToolCallStart() | ToolCallProgress():
+            case schema.ToolCallStart() | schema.ToolCallProgress():
                 self.pause()
                 self._call(update)
-            case UsageUpdate(cost=Cost(amount=amount, currency="USD")) if math.isfinite(amount) and amount >= 0:
+            case schema.UsageUpdate(cost=schema.Cost(amount=amount, currency="USD")) if (
+                math.isfinite(amount) and amount >= 0
+            ):
                 self.cost_usd = amount  # what is no number would stand for no limit, as a budget counts
-            case UsageUpdate():
+            case schema.UsageUpdate():
                 pass
             case _:
                 self.transcript.add(update.session_update)
@@ -160,7 +112,7 @@ class Turn:
             self._said = ["".join(self._said)[-_MESSAGE_CHARACTERS:]]
             self._length = _MESSAGE_CHARACTERS
 
-    def _call(self, update: ToolCallStart | ToolCallProgress) -> None:
+    def _call(self, update: schema.ToolCallStart | schema.ToolCallProgress) -> None:
         number, known = update.tool_call_id, self.call(update.tool_call_id)
         call = Call(
             update.title or known.title,
@@ -179,14 +131,3 @@ class Turn:
 
 def _plain(content: list[Any] | None) -> object:
     return [part.model_dump(mode="json", exclude_none=True, by_alias=True) for part in content or ()]
-
-
-def _short(value: object) -> object:
-    """Return a value with its text cut to the length of a line."""
-    if value is None or isinstance(value, int | float):
-        return value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    if len(text) <= _LINE_CHARACTERS:
-        return value
-    half = _LINE_CHARACTERS // 2
-    return f"{text[:half]}{_CUT}{text[-half:]}"

@@ -57,9 +57,7 @@ class ApiBackend:
 
         began = anyio.current_time()
         history = api_loop.kept_conversation(job.session) if job.session else None
-        conversation = api_loop.Conversation(
-            job, api_models.common_settings(job.service), api_loop.Transcript(), history or []
-        )
+        conversation = api_loop.Conversation(job, api_models.common_settings(job.service), history or [])
         prompt = job.session.prompt if job.session and history else job.prompt
         ending: Ending | None = None
         with anyio.move_on_after(job.timeout_s):
@@ -72,8 +70,8 @@ class ApiBackend:
             ended=how,
             exit_code={Ended.OK: 0, Ended.NONZERO: 1}.get(how),
             report_file=ending.report if ending else None,
-            stdout=conversation.transcript.content,
-            truncated=conversation.transcript.truncated,
+            stdout=conversation.transcript.content(),
+            truncated=conversation.transcript.left_out > 0,
             seconds=anyio.current_time() - began,
             complaint=complaint,
             usage=conversation.usage,

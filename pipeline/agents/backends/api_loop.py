@@ -9,25 +9,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 from pydantic import ValidationError
+from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request
-from pydantic_ai.exceptions import (
-    ContentFilterError,
-    ModelAuthenticationError,
-    ModelConnectionError,
-    ModelContextWindowExceededError,
-    ModelHTTPError,
-    ModelQuotaExceededError,
-    ModelRateLimitError,
-    ModelServerError,
-    ModelUnavailableError,
-    OutputTokenLimitExceeded,
-)
 from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
@@ -44,7 +32,7 @@ from pydantic_core import PydanticSerializationError
 
 from pipeline.agents.backends.protocol import AgentJob, Fault, Mishap, Session, ToolAnswer, Usage
 from pipeline.agents.backends.report_schemas import Form, form
-from pipeline.agents.backends.stream_result import call_words
+from pipeline.agents.backends.stream_result import Transcript, call_words
 from pipeline.characters import visible
 
 if TYPE_CHECKING:
@@ -55,9 +43,10 @@ if TYPE_CHECKING:
 
 
 _REPORT: Final = "final_result"
-_SHOWN: Final = 200
 _CHARACTERS: Final = 60_000
 """The longest answer of a tool, in characters; every later request repeats it."""
+_SHOWN: Final = 200
+_WORDS: Final = 300
 _TAKEN: Final = "The report was taken."
 _PAUSES_S: Final = (0.5, 2.0)
 _LONGEST_S: Final = 30.0
@@ -84,19 +73,19 @@ class Conversation:
     Args:
         job: The dispatch.
         settings: What goes along with every request.
-        transcript: Where it is written down.
         messages: The history; at any time each call in it has its answer.
     """
 
     job: AgentJob
     settings: ModelSettings
-    transcript: Transcript
     messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
     steps: int = 0
     denials: list[str] = field(default_factory=list[str])
     usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
+        self.transcript = Transcript()
+        self._began = anyio.current_time()
         self._tools = {
             name: Tool[None](function, name=name, takes_ctx=False, strict=False)
             for name, function in self.job.tools.items()
@@ -135,8 +124,13 @@ class Conversation:
                 return Ending(report=self._reported(reports[-1]))
         return self._failed(Failure(Fault.STEPS, f"The model did not come to an end within {self.steps} answers."))
 
+    def _note(self, what: str, **facts: str | int | None) -> None:
+        """Write a line into the transcript: the seconds since the beginning, the kind, and facts."""
+        known = {name: fact for name, fact in facts.items() if fact is not None}
+        self.transcript.add(round(anyio.current_time() - self._began, 3), what, **known)
+
     def _say(self, prompt: str) -> None:
-        self.transcript.note("prompt", text=prompt)
+        self._note("prompt", text=prompt)
         match self.messages:
             case []:
                 self.messages.append(ModelRequest([SystemPromptPart(_RULES), UserPromptPart(prompt)]))
@@ -151,7 +145,7 @@ class Conversation:
             answer = await self._request(model)
             if not isinstance(answer, Failure) or answer.again_s is None or answer.again_s > _LONGEST_S:
                 return answer
-            self.transcript.note("again", text=answer.sentence)
+            self._note("again", text=answer.sentence)
             await anyio.sleep(max(answer.again_s, pause_s))
         return await self._request(model)
 
@@ -175,16 +169,16 @@ class Conversation:
             return _arguments(call).encode(errors="replace")
 
     async def _answer(self, call: ToolCallPart) -> ToolReturnPart:
-        self.transcript.note("call", tool=call.tool_name, arguments=_arguments(call))
+        self._note("call", tool=call.tool_name, arguments=_arguments(call))
         if _is_report(call):
             answer = ToolAnswer(_TAKEN)
         else:
             self.job.on_words(call_words(call.tool_name, [_arguments(call)]))
             answer, subject = await self._called(call.tool_name, call.args or "{}")
             if answer.denied:
-                self.denials.append(f"{_line(f'{call.tool_name} {subject}')}: {answer.rule}")
+                self.denials.append(f"{_line(f'{call.tool_name} {subject}', _SHOWN)}: {answer.rule}")
         text = f"Not done: {answer.text}" if answer.rule is not None else answer.text
-        self.transcript.note("answer", tool=call.tool_name, text=text, rule=answer.rule, exit_code=answer.exit_code)
+        self._note("answer", tool=call.tool_name, text=text, rule=answer.rule, exit_code=answer.exit_code)
         return ToolReturnPart(call.tool_name, _shortened(text), call.tool_call_id)
 
     async def _called(self, name: str, arguments: str | dict[str, Any]) -> tuple[ToolAnswer, str]:
@@ -222,15 +216,15 @@ class Conversation:
         for part in response.parts:
             match part:
                 case TextPart():
-                    self.transcript.note("says", text=part.content)
+                    self._note("says", text=part.content)
                     self.job.on_words(part.content)
                 case ThinkingPart() if part.content:
-                    self.transcript.note("thinks", text=part.content)
+                    self._note("thinks", text=part.content)
                 case _:
                     pass
 
     def _failed(self, failure: Failure) -> Ending:
-        self.transcript.note("failed", fault=failure.fault, text=failure.sentence)
+        self._note("failed", fault=failure.fault, text=failure.sentence)
         return Ending(failure=failure)
 
 
@@ -242,10 +236,10 @@ def _arguments(call: ToolCallPart) -> str:
     return call.args if isinstance(call.args, str) else json.dumps(call.args or {})
 
 
-def _line(text: str) -> str:
+def _line(text: object, most: int) -> str:
     """Return a model's text as one short line."""
-    line = visible(" ".join(text.split()))
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
+    line = visible(" ".join(str(text).split()))
+    return line if len(line) <= most else f"{line[:most]} ..."
 
 
 def _shortened(text: str) -> str:
@@ -264,47 +258,6 @@ def _report_definition(form: Form) -> ToolDefinition:
         strict=False,
         kind="output",
     )
-
-
-_FIELD: Final = 20_000
-_WHOLE: Final = 4_000_000
-
-
-@dataclass
-class Transcript:
-    """A transcript as JSON lines (seconds since the beginning, kind, facts), bounded, with a mark where it is cut.
-
-    Each line is a list, so that none of it can be taken for the report, which is an object.
-    """
-
-    truncated: bool = False
-    _began: float = field(default_factory=time.monotonic)
-    _lines: list[bytes] = field(default_factory=list[bytes])
-    _size: int = 0
-
-    def note(self, what: str, **facts: str | int | None) -> None:
-        """Append a line; its long texts are shortened."""
-        if self.truncated:
-            return
-        said = {name: self._short(fact) for name, fact in facts.items() if fact is not None}
-        line = json.dumps([round(time.monotonic() - self._began, 3), what, said])
-        encoded = line.encode("ascii") + b"\n"
-        if self._size + len(encoded) > _WHOLE:
-            self.truncated = True
-            encoded = b'[0, "cut", {"text": "this transcript is full"}]\n'
-        self._size += len(encoded)
-        self._lines.append(encoded)
-
-    @property
-    def content(self) -> bytes:
-        """Return all lines."""
-        return b"".join(self._lines)
-
-    @staticmethod
-    def _short(fact: str | int) -> str | int:
-        if isinstance(fact, int) or len(fact) <= _FIELD:
-            return fact
-        return f"{fact[:_FIELD]} [{len(fact) - _FIELD} more characters]"
 
 
 def keep_conversation(session: Session, messages: Sequence[ModelMessage]) -> str | None:
@@ -339,8 +292,12 @@ def kept_conversation(session: Session) -> list[ModelMessage] | None:
 
 # --- what is no answer ------------------------------------------------------------------------------------------------
 
-_WORDS: Final = 300
-_PASSING: Final = (ModelConnectionError, ModelRateLimitError, ModelServerError, ModelUnavailableError)
+_PASSING: Final = (
+    exceptions.ModelConnectionError,
+    exceptions.ModelRateLimitError,
+    exceptions.ModelServerError,
+    exceptions.ModelUnavailableError,
+)
 _OF_RULES: Final = {
     "budget": Fault.BUDGET,
     "steps": Fault.STEPS,
@@ -375,18 +332,18 @@ def failure_of(error: Exception, service: str) -> Failure:
     if rule := _own_rule(error):
         return Failure(_OF_RULES.get(rule, Fault.UNAVAILABLE), said, _again(error))
     match error:
-        case ContentFilterError():
+        case exceptions.ContentFilterError():
             return Failure(Fault.REFUSED, "The model declined to answer.")
-        case OutputTokenLimitExceeded():
+        case exceptions.OutputTokenLimitExceeded():
             return _TRUNCATED
-        case ModelContextWindowExceededError():
+        case exceptions.ModelContextWindowExceededError():
             return Failure(None, "The conversation is longer than the model can take; read less at a time.")
-        case ModelAuthenticationError():
+        case exceptions.ModelAuthenticationError():
             status = getattr(error, "status_code", "")
             return Failure(Fault.UNAUTHORIZED, f"The model service {service} refused the credential ({status}): {said}")
-        case ModelQuotaExceededError():
+        case exceptions.ModelQuotaExceededError():
             return Failure(Fault.UNAVAILABLE, f"The account at the model service {service} is used up: {said}")
-        case ModelHTTPError():
+        case exceptions.ModelHTTPError():
             sentence = f"The model service {service} answered {error.status_code}: {said}"
             return Failure(Fault.UNAVAILABLE, sentence, _again(error))
         case UnicodeEncodeError() | RecursionError():
@@ -423,9 +380,7 @@ def _own_rule(error: Exception) -> str | None:
 
 
 def _message(error: Exception) -> str:
-    message = _error_of(error).get("message") or str(error) or type(error).__name__
-    line = visible(" ".join(str(message).split()))
-    return line if len(line) <= _WORDS else f"{line[:_WORDS]} ..."
+    return _line(_error_of(error).get("message") or str(error) or type(error).__name__, _WORDS)
 
 
 def _error_of(error: Exception) -> dict[str, Any]:

@@ -59,11 +59,6 @@ def _listening(folder: Path) -> Generator[tuple[socket.socket, str]]:
         os.close(descriptor)
 
 
-def dialect_of(service: Service) -> Api:
-    """Return the dialect of a service: the first that it lists."""
-    return service.provider.api[0]
-
-
 def common_settings(service: Service) -> ModelSettings:
     """Return the time-out and cache settings of every request; retries are off, as the loop retries itself."""
     return ModelSettings(max_retries=0, timeout=service.provider.timeout_s + GATEWAY_FIRST_S, cache=True)
@@ -74,7 +69,7 @@ def common_settings(service: Service) -> ModelSettings:
 
 def _model(service: Service, name: str, client: httpx2.AsyncClient, effort: Effort | None) -> Model:
     thinking = ModelSettings(thinking=effort.value) if effort is not None else ModelSettings()
-    match dialect_of(service):
+    match service.provider.api[0]:  # the first that it lists
         case Api.ANTHROPIC:
             from anthropic import AsyncAnthropic  # noqa: PLC0415
             from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415

@@ -48,7 +48,7 @@ _OFF: Final = (
     *("plugins", "remote_plugin", "shell_snapshot", "skill_search", "tool_suggest"),
 )
 """Codex features switched off: they reach beyond the workspace, or load what others wrote."""
-_SETTINGS: Final = (
+SETTINGS: Final = (
     'approval_policy="never"',
     'web_search="disabled"',
     "analytics.enabled=false",
@@ -56,13 +56,13 @@ _SETTINGS: Final = (
     "project_doc_max_bytes=0",
     "skills.include_instructions=false",
     "skills.bundled.enabled=false",
-    "tools.experimental_request_user_input.enabled=false",
     *(f"features.{name}=false" for name in _OFF),
 )
+_NO_QUESTIONS: Final = "tools.experimental_request_user_input.enabled=false"
 _SERVICE: Final = f'name="redfirst",base_url="{MODEL_URL}/v1",wire_api="responses"'
 # Without a key: the gateway adds the credential. Who to ask after some tries is decided outside.
 _TRIES: Final = "request_max_retries=2,stream_max_retries=2"
-_PROVIDER: Final = ('model_provider="redfirst"', f"model_providers.redfirst={{{_SERVICE},{_TRIES}}}")
+PROVIDER: Final = ('model_provider="redfirst"', f"model_providers.redfirst={{{_SERVICE},{_TRIES}}}")
 
 
 class CodexBackend:
@@ -112,7 +112,7 @@ def _options(job: AgentJob, schema: Path, home: Home) -> Iterator[str]:
     yield from ("exec", "--json", "--ignore-user-config", "--ignore-rules", "--skip-git-repo-check")
     # A sandbox inside the box cannot be set up, and every command would fail.
     yield from ("--sandbox", "danger-full-access", "--output-schema", str(schema))
-    settings = [*_SETTINGS, *(_PROVIDER if job.network == "model" else ())]
+    settings = [*SETTINGS, _NO_QUESTIONS, *(PROVIDER if job.network == "model" else ())]
     if job.effort is not None:
         settings.append(f'model_reasoning_effort="{job.effort}"')
     for setting in settings:

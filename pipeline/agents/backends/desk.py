@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError, field_validator
 
-from pipeline.agents.backends.layout import Manifest, opened_file
+from pipeline.agents.backends.layout import Manifest
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.judge.reports.artifacts import REFUTED
@@ -26,6 +26,7 @@ from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.markdown import parse
 from pipeline.judge.reports.reviews import FAULTS, ToAnswer
 from pipeline.outcomes import Reason
+from pipeline.trees import read_regular
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
@@ -142,61 +143,31 @@ class Asked(Frozen):
         return Path(self.exchange).parents[_ABOVE - 1]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Desk:
     """A person's desk and the files around it, in one folder."""
 
     folder: Path
 
-    @property
-    def files(self) -> Path:
-        """Return the folder with the code, in which the person works."""
-        return self.folder / "desk"
-
-    @property
-    def prompt(self) -> Path:
-        """Return the path of the request's text."""
-        return self.folder / "PROMPT.md"
-
-    @property
-    def template(self) -> Path:
-        """Return the path of the report template."""
-        return self.folder / "report-template.json"
-
-    @property
-    def tests(self) -> Path:
-        """Return the path of the program that runs the tests over the desk's files, if there is one."""
-        return self.folder / "run-tests"
-
-    @property
-    def report(self) -> Path:
-        """Return the path of the report that is handed in; it exists from then on."""
-        return self.folder / "handed-in.json"
-
-    @property
-    def artifacts(self) -> Path:
-        """Return the path of the artifacts: a link, so that their paths are short."""
-        return self.folder / "artifacts"
-
-    @property
-    def form(self) -> Path:
-        """Return the path of the form in which the person begins the report at a terminal."""
-        return self.folder / "form.yaml"
-
-    @property
-    def shown(self) -> Path:
-        """Return the path of the token of the request that the person was last shown here."""
-        return self.folder / "shown"
-
-    @property
-    def rules(self) -> Path:
-        """Return the path of the gate's rules for this desk; it exists if files may be changed."""
-        return self.folder / "rules.json"
-
-    @property
-    def base(self) -> Path:
-        """Return the path of the manifest of the original code."""
-        return self.folder / "base.json"
+    def __post_init__(self) -> None:
+        self.files = self.folder / "desk"
+        """The code, in which the person works."""
+        self.prompt = self.folder / "PROMPT.md"
+        self.template = self.folder / "report-template.json"
+        self.tests = self.folder / "run-tests"
+        """The program that runs the tests over these files, if there is one."""
+        self.report = self.folder / "handed-in.json"
+        """The report that is handed in; it exists from then on."""
+        self.artifacts = self.folder / "artifacts"
+        """The artifacts: a link, so that their paths are short."""
+        self.form = self.folder / "form.yaml"
+        """The form in which the person begins the report at a terminal."""
+        self.shown = self.folder / "shown"
+        """The token of the request that the person was last shown here."""
+        self.rules = self.folder / "rules.json"
+        """The gate's rules for this desk; it exists if files may be changed."""
+        self.base = self.folder / "base.json"
+        """The manifest of the original code."""
 
     def asked(self) -> Asked | None:
         """Return the request of this desk, None if the folder is no desk."""
@@ -312,8 +283,7 @@ def _place(exchange: Path) -> Path:
 
 
 def _read(path: Path) -> bytes:
-    with opened_file(path) as file:
-        content = file.read(_LONGEST + 1)
+    content = read_regular(path, _LONGEST)
     if len(content) > _LONGEST:
         raise OSError(errno.EOVERFLOW, "too large", str(path))
     return content

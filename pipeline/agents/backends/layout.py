@@ -13,20 +13,19 @@ import shutil
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.judge.policy.paths import scratch_pattern
 from pipeline.repo.tracked_paths import ignored_in
+from pipeline.trees import opened_regular
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
-    from io import BufferedReader
 
 Manifest = dict[str, str]
 """Entries by path: `file` or `exec` with a sha256, `link` with its target, or a word for an entry that is not
 copied."""
 
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TAKEN: Final = ("file ", "exec ", "link ")
 _LARGEST: Final = 256 << 20
@@ -176,7 +175,7 @@ class _Built:
 
     def _is_cache(self, path: str) -> bool:
         try:
-            with opened_file(self.top / path / "CACHEDIR.TAG") as file:
+            with opened_regular(self.top / path / "CACHEDIR.TAG") as file:
                 return file.read(len(_CACHE)) == _CACHE
         except OSError:
             return False
@@ -188,18 +187,13 @@ def _what(path: Path, status: os.stat_result) -> str:
     if not stat.S_ISREG(status.st_mode):
         return "no file, folder or link"
     try:
-        with opened_file(path) as file:
+        with opened_regular(path) as file:
             if (size := os.fstat(file.fileno()).st_size) > _LARGEST:
                 return f"{size} bytes; no more than {_LARGEST >> 20} MiB can be taken over"
-            content = hashlib.file_digest(file, "sha256").hexdigest()
+            content = hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
     except OSError as error:
         return f"unreadable: {error.strerror}"
     return f"{'exec' if status.st_mode & stat.S_IXUSR else 'file'} {content}"
-
-
-def opened_file(path: Path) -> BufferedReader:
-    """Open a file for reading, never a link, and without blocking: it may have become a FIFO."""
-    return os.fdopen(os.open(path, _FILE), "rb")
 
 
 def _carry(source: Path, target: Path, path: str) -> None:
@@ -211,7 +205,7 @@ def _carry(source: Path, target: Path, path: str) -> None:
         there.symlink_to((source / path).readlink())
     else:
         mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
-        with opened_file(source / path) as old, os.fdopen(os.open(there, _NEW, mode), "wb") as new:
+        with opened_regular(source / path) as old, os.fdopen(os.open(there, _NEW, mode), "wb") as new:
             shutil.copyfileobj(old, new)
             os.fchmod(new.fileno(), mode)
     _give(there, target)

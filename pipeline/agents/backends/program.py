@@ -5,9 +5,7 @@ The backend `command` is no more than that: any program that reads one JSON docu
 
 from __future__ import annotations
 
-import os
 import signal
-import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -17,6 +15,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.process import Command, Completed, Mount, Talk
 from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS, locate
+from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -112,17 +111,11 @@ class Exchange:
     def report(self) -> tuple[bytes | None, str | None]:
         """Return the content of the report file, or why it cannot be read; neither if it is missing."""
         try:
-            descriptor = os.open(self.out / "report.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    return _take(descriptor), None
-            finally:
-                os.close(descriptor)
+            return read_regular(self.out / "report.json", _REPORT_BYTES - 1), None
         except FileNotFoundError:
             return None, None
-        except OSError:
-            pass  # a link, a socket, no permission: the same sentence
-        return None, "The report at $REDFIRST_REPORT is not a readable regular file; write a plain file there."
+        except OSError:  # a link, a socket, no permission: the same sentence
+            return None, "The report at $REDFIRST_REPORT is not a readable regular file; write a plain file there."
 
 
 async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount, ...], stdin: bytes) -> AgentResult:
@@ -155,13 +148,6 @@ def how_it_ended(ended: Completed, timeout_s: float) -> tuple[Ended, str | None]
 def _unique(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
     """Return the mounts with each target once: a program and a `read` folder may have the same."""
     return tuple({mount.target: mount for mount in mounts}.values())
-
-
-def _take(descriptor: int) -> bytes:
-    content = b""
-    while len(content) < _REPORT_BYTES and (chunk := os.read(descriptor, _REPORT_BYTES - len(content))):
-        content += chunk
-    return content
 
 
 ADD: Final = "add it, or its folder, to `read` of this agent"

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pipeline.run.info import Usage
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime
@@ -83,10 +85,6 @@ class Session:
     prompt: str = ""
 
 
-def _nothing(_: str) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class AgentJob:
     """One dispatch to one agent.
@@ -155,8 +153,8 @@ class AgentJob:
         default_factory=dict[str, "Callable[..., ToolAnswer | Awaitable[ToolAnswer]]"]
     )
     home: Path | None = None
-    say: Callable[[str], None] = _nothing
-    on_words: Callable[[str], None] = _nothing
+    say: Callable[[str], None] = lambda _: None
+    on_words: Callable[[str], None] = lambda _: None
     desk_rules: str | None = None
     desk_tests: Callable[[Path], str | None] | None = None
 
@@ -194,16 +192,6 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True)
-class Usage:
-    """The usage that an agent reports; None where it reports none. `input_tokens` includes cached ones."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
-    model: str | None = None
-
-
-@dataclass(frozen=True)
 class AgentResult:
     """The result of asking one agent.
 
@@ -235,7 +223,7 @@ class AgentResult:
     stderr: bytes = b""
     truncated: bool = False
     complaint: str | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     entry: int | None = None
     fault: Fault | None = None
     denials: tuple[str, ...] = ()

@@ -6,6 +6,8 @@ An exit code proves nothing: products end with 0 after a refusal, a denial, or n
 from __future__ import annotations
 
 import contextlib
+import json
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
@@ -120,6 +122,59 @@ def _without_report(result: AgentResult, facts: StreamFacts) -> AgentResult:
     if not facts.text.strip():
         return replace(result, fault=Fault.EMPTY, complaint=f"The turn ended without a word. {_NO_REPORT}")
     return replace(result, complaint=_NO_REPORT)
+
+
+_TRANSCRIPT_BYTES: Final = 3_000_000
+_TEXT_CHARACTERS: Final = 20_000
+_CUT: Final = " [... cut ...] "
+
+
+@dataclass
+class Transcript:
+    """A transcript as JSON lines, each a list, so that no line looks like a report.
+
+    Of a long one the middle is left out, and the place says so.
+    """
+
+    limit: int = _TRANSCRIPT_BYTES
+    left_out: int = 0
+    _head: list[bytes] = field(default_factory=list[bytes])
+    _tail: deque[bytes] = field(default_factory=deque[bytes])
+    _room: int = field(init=False)
+    _kept: int = 0
+
+    def __post_init__(self) -> None:
+        self._room = self.limit // 2
+
+    def add(self, *said: object, **facts: object) -> None:
+        """Add one line; *facts* stand last in it, as an object."""
+        told = [*map(_cut, said), *([{name: _cut(fact) for name, fact in facts.items()}] if facts else [])]
+        line = json.dumps(told, ensure_ascii=False, default=str).encode(errors="replace") + b"\n"
+        if self._room >= len(line) and not self._tail:
+            self._head.append(line)
+            self._room -= len(line)
+            return
+        self._tail.append(line)
+        self._kept += len(line)
+        while self._kept > self.limit // 2:
+            self._kept -= len(self._tail.popleft())
+            self.left_out += 1
+
+    def content(self) -> bytes:
+        """Return all lines, with a mark where lines were left out."""
+        mark = [json.dumps(["left out", f"{self.left_out} lines"]).encode() + b"\n"] if self.left_out else []
+        return b"".join([*self._head, *mark, *self._tail])
+
+
+def _cut(value: object) -> object:
+    """Return a value with the middle of a long text left out."""
+    if value is None or isinstance(value, int | float):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if len(text) <= _TEXT_CHARACTERS:
+        return value
+    half = _TEXT_CHARACTERS // 2
+    return f"{text[:half]}{_CUT}{text[-half:]}"
 
 
 _REPORT: Final = "StructuredOutput"

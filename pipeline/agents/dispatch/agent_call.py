@@ -65,7 +65,7 @@ async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None, al
     if failed is not None:
         raise failed
     if answer is None:
-        answer = _stopped(anyio.current_time() - began)
+        answer = AgentResult(Ended.STOPPED, anyio.current_time() - began, complaint="The agent was stopped.")
     if gateway is None:
         return _limited(answer, job) if answer.fault is Fault.UNAVAILABLE else answer
     # An agent that gave up by itself, while nothing but failures came back, did so for that.
@@ -96,10 +96,6 @@ def _clock_of(job: AgentJob, now: datetime) -> tzinfo:
         return said
     here = now.astimezone().tzinfo if job.box.name == _NO_BOX else None
     return here or UTC
-
-
-def _stopped(seconds: float) -> AgentResult:
-    return AgentResult(Ended.STOPPED, seconds, complaint="The agent was stopped.")
 
 
 def _metered(answer: AgentResult, gateway: ModelGateway, model: str | None) -> AgentResult:

@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.backends.protocol import Service
-from pipeline.agents.gateway.providers import asks_a_service, provider_of
+from pipeline.agents.gateway.providers import provider_of
 from pipeline.agents.gateway.spending import Allowance
 from pipeline.config.agents import TAKES_MODEL, AgentConfig, Backend, Profile
 from pipeline.config.problems import pointer
 from pipeline.config.providers import Api, Tier
 from pipeline.errors import UserError
+from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
 from pipeline.reset_times import as_moment, as_text
 from pipeline.run.info import DispatchRecord, Reserved
@@ -86,7 +87,7 @@ def retries_of(record: DispatchRecord) -> int:
 
 def _choice(config: Config, role: Role, agent: AgentConfig, retries: int) -> Choice:
     service = None
-    if asks_a_service(agent):
+    if agent.reaches is Network.MODEL:
         name, provider = provider_of(config, role, agent)
         service = Service(name, provider)
         _require_dialect(role, agent, service)

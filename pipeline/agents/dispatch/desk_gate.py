@@ -22,9 +22,8 @@ from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.process import Mount
 from pipeline.repo import Repository
 from pipeline.run.ignored import ignored_names
-from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, compare, without
+from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, compare
 from pipeline.sandbox.views.view import Survey
-from pipeline.testing.languages.readers import only_test_regions
 from pipeline.trees import opened, opened_parent, read_regular
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class DeskRules(Frozen):
             self.writes,
             self.grants,
             self.tests,
-            test_regions=only_test_regions if self.test_regions else None,
+            test_regions=self.test_regions,
             protected=self.protected,
             tracker=self.tracker,
             area=None if self.area is None else tuple(map(parsed, self.area)),
@@ -99,7 +98,7 @@ def rules_of(policy: Policy, repository: Repository, base: str, checkout: Privat
         writes=policy.writes,
         grants=policy.grants,
         tests=policy.tests,
-        test_regions=policy.test_regions is not None,
+        test_regions=policy.test_regions,
         protected=policy.protected,
         tracker=policy.tracker,
         area=None if policy.area is None else tuple(one.text for one in policy.area),
@@ -131,7 +130,7 @@ class _DeskView:
         now |= {path: what for path, what in self.difference.now.items() if path not in self.rules.ignored}
         after = _entries(now, same=base)
         after |= {path: entry for path in self.difference.changed if (entry := self._too_large(path)) is not None}
-        return Survey(base, after, without(compare(base, after), self.rules.ignored))
+        return Survey(base, after, compare(base, after, self.rules.ignored))
 
     def read(self, path: str) -> bytes:
         with opened(self.files) as top, opened_parent(top, path) as (parent, name):

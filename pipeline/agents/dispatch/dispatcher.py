@@ -17,21 +17,24 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.human import TIMEOUT_S
 from pipeline.agents.backends.protocol import AgentJob, AgentResult, Fault, Session
+from pipeline.agents.dispatch import prompt as prompts
 from pipeline.agents.dispatch.agent_call import call
 from pipeline.agents.dispatch.agent_choice import Choice, Circuits, Turns, allowance_of, choices, retries_of
 from pipeline.agents.dispatch.caches import Cache
 from pipeline.agents.dispatch.desk_gate import rules_of, script_of
 from pipeline.agents.dispatch.gate import Policy, inspect
 from pipeline.agents.dispatch.model_tools import Workbench
-from pipeline.agents.dispatch.prompt import ARTIFACTS, Artifacts, continued_prompt, document_of, instruction_files
 from pipeline.agents.dispatch.request import InRun, Request, Rest
 from pipeline.agents.dispatch.results import Remains, as_try, result_of, together
 from pipeline.agents.dispatch.transcript import Transcript, redacted_answer, secrets_of_run
-from pipeline.agents.gateway.providers import gateway_of
+from pipeline.agents.gateway.providers import credential_of
+from pipeline.agents.gateway.proxy import ModelGateway
+from pipeline.agents.gateway.route import proxy_for
 from pipeline.agents.gateway.spending import GatewayUse, Spent
 from pipeline.config.agents import Backend
 from pipeline.config.user_folders import home
 from pipeline.judge.policy.rights import Writes
+from pipeline.judge.reports.kinds import report_schema
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.process import Box, Mount
 from pipeline.repo.settings import paths_git_uses
@@ -39,7 +42,6 @@ from pipeline.run.files import to_json, write_atomic
 from pipeline.sandbox.boxes.children import recorded
 from pipeline.sandbox.escapes import Alarm, Fingerprint
 from pipeline.sandbox.views.views import Views
-from pipeline.testing.languages.readers import only_test_regions
 from pipeline.testing.measure.project_tools import Tools
 from pipeline.trees import remove_tree
 from pipeline.vocabulary import Question, Role, Signal
@@ -47,8 +49,6 @@ from pipeline.vocabulary import Question, Role, Signal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pipeline.agents.dispatch.prompt import DispatchDocument, Template
-    from pipeline.agents.gateway.proxy import ModelGateway
     from pipeline.config.model import Config
     from pipeline.judge.policy.roles import RoleSpec
     from pipeline.repo import Repository
@@ -70,7 +70,7 @@ class Dispatcher:
     config: Config
     box: ProvableBox
     roles: Mapping[Role, RoleSpec]
-    templates: Mapping[tuple[str, Question | None], Template]
+    templates: Mapping[tuple[str, Question | None], prompts.Template]
     search_path: str
     written: Written | None = None
     depth: int = 1
@@ -107,7 +107,7 @@ class Dispatcher:
             StoppedError: the run was stopped while a service was waited for.
         """
         folder = new_folder(self.run_folder / "dispatches" / record.dispatch)
-        artifacts = Artifacts.copied(request.artifacts, folder, self.box, request.known)
+        artifacts = prompts.Artifacts.copied(request.artifacts, folder, self.box, request.known)
         tries: list[Try] = []
         uses: list[GatewayUse] = []
         result: DispatchResult | None = None
@@ -142,7 +142,7 @@ class Dispatcher:
         record: DispatchRecord,
         request: Request,
         folder: Path,
-        artifacts: Artifacts,
+        artifacts: prompts.Artifacts,
         choice: Choice,
         uses: list[GatewayUse],
         place: InRun,
@@ -150,23 +150,8 @@ class Dispatcher:
         """Ask one agent in a fresh view and judge its work; the use of all of *uses* counts against its share."""
         spec = self.roles[request.role]
         view = self.views.open(record.base_tree, writable=spec.writes is not Writes.NOTHING)
-        named = (*request.grants, *(request.tests.files if request.tests is not None else ()))
-        instructions = instruction_files([*request.about, *(grant.path for grant in named)])
-        there = {entry.path for entry in self.repository.entries(record.base_tree, *instructions)}
         try:
-            document = document_of(
-                record,
-                request,
-                run_id=self.run_id,
-                issue=self.issue,
-                workspace=view.mount.target,
-                artifacts=artifacts,
-                spec=spec,
-                template=self.templates[request.kind, request.question],
-                phase=place.phase,
-                why=place.why,
-                instructions=[name for name in instructions if name in there],  # not what is in folders of the name
-            )
+            document = self._document(record, request, view.mount.target, artifacts, place)
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
             before = Fingerprint.take(self.repository, self.written)
             gateway = self._gateway(record, choice, folder / "model.jsonl", sum(uses, GatewayUse()).spent)
@@ -192,13 +177,47 @@ class Dispatcher:
             view.close()
         return result
 
+    def _document(
+        self, record: DispatchRecord, request: Request, workspace: Path, artifacts: prompts.Artifacts, place: InRun
+    ) -> prompts.DispatchDocument:
+        """Return the document of a dispatch, its prompt included."""
+        spec, template = self.roles[request.role], self.templates[request.kind, request.question]
+        document = prompts.DispatchDocument(
+            run_id=self.run_id,
+            issue=self.issue,
+            dispatch=record.dispatch,
+            step=record.step,
+            phase=place.phase,
+            role=request.role,
+            kind=request.kind,
+            question=request.question,
+            task=record.task,
+            attempt=record.attempt,
+            reask=record.reask,
+            workspace=str(workspace),
+            artifacts=dict(artifacts.shown),
+            write=prompts.write_list(spec, request),
+            area=tuple(one.text for one in request.area or ()),
+            known=artifacts.known,
+            to_answer=request.to_answer,
+            report_schema=report_schema(
+                request.kind, request.role, request.question, asks=request.asks, without=request.without
+            ),
+        )
+        named = (*request.grants, *(request.tests.files if request.tests is not None else ()))
+        instructions = prompts.instruction_files([*request.about, *(grant.path for grant in named)])
+        there = {entry.path for entry in self.repository.entries(record.base_tree, *instructions)}
+        here = [name for name in instructions if name in there]  # not what is in folders of the name
+        prompt = prompts.build_prompt(spec, template, document, why=place.why, extra=request.extra, instructions=here)
+        return document.model_copy(update={"prompt": prompt})
+
     def _policy(self, request: Request) -> Policy:
         spec = self.roles[request.role]
         return Policy(
             spec.writes,
             request.grants,
             request.tests,
-            test_regions=only_test_regions if spec.test_regions else None,
+            test_regions=spec.test_regions,
             protected=paths_git_uses(self.repository),
             tracker=self.config.tracker.folder,
             area=request.area,
@@ -210,38 +229,42 @@ class Dispatcher:
         if choice.service is None:
             return None
         name, provider = choice.service.name, choice.service.provider
-        allowance = allowance_of(record, choice).less(taken)
-        return gateway_of(provider, name, self.environ, log, allowance=allowance, prices=self.config.prices)
+        return ModelGateway(
+            provider,
+            credential_of(provider, name, self.environ),
+            log,
+            name=name,
+            allowance=allowance_of(record, choice).less(taken),
+            prices=self.config.prices,
+            proxy=proxy_for(provider.url, self.environ),
+        )
 
     async def _ask(
         self,
         record: DispatchRecord,
         request: Request,
-        document: DispatchDocument,
+        document: prompts.DispatchDocument,
         view: Mount,
         folder: Path,
         choice: Choice,
         gateway: ModelGateway | None,
         on_words: Callable[[str], None],
     ) -> AgentResult:
-        agent, spec = choice.agent, self.roles[request.role]
+        agent, spec, policy = choice.agent, self.roles[request.role], self._policy(request)
         tools = request.tools(view) if request.tools is not None else Tools()
         cache = Cache.of(self.checkout.root / "caches", request.role.value, record.lane)
         exchange = folder / "exchange"
         exchange.mkdir(mode=0o700)  # an agent can leave a set-user program in it
         before = self.results.get(record.continues) if record.continues is not None else None
-        artifacts = (Mount(folder / "artifacts", ARTIFACTS),)
+        artifacts = (Mount(folder / "artifacts", prompts.ARTIFACTS),)
         mine = (cache.mount(self.box), *tools.mounts)
         env = {**cache.env(self.box), **tools.env, **agent.env}
         bench = Workbench(
             spec,
             view,
             self.box,
-            grants=request.grants,
-            tests=request.tests,
+            policy,
             artifacts=artifacts,
-            area=request.area,
-            tracker=self.config.tracker.folder,
             tools=replace(tools, mounts=mine, env=env),
             search_path=self.search_path,
             checks=self.config.checks.commands,
@@ -277,13 +300,13 @@ class Dispatcher:
                 before,
                 choice.product,
                 box=self.box,
-                prompt=continued_prompt(document),
+                prompt=prompts.continued_prompt(document),
             ),
             tools=bench.offered(),
             home=home(self.environ),
             say=self.say,
             on_words=on_words,
-            desk_rules=rules_of(self._policy(request), self.repository, record.base_tree, self.checkout)
+            desk_rules=rules_of(policy, self.repository, record.base_tree, self.checkout)
             if agent.backend is Backend.HUMAN
             else None,
             desk_tests=partial(script_of, request.tools) if request.tools is not None else None,

@@ -17,8 +17,18 @@ from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
 from pipeline.judge.policy.control_files import is_control
-from pipeline.judge.policy.paths import TRACKER, protected, scratch_pattern
-from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, Writes, effective_writes, judge
+from pipeline.judge.policy.paths import TRACKER, protected, scratch_pattern, ways
+from pipeline.judge.policy.rights import (
+    Action,
+    Change,
+    ChangeKind,
+    Grant,
+    TestScope,
+    Writes,
+    effective_writes,
+    judge,
+    refuse_form,
+)
 from pipeline.sandbox.views.manifest import EntryKind
 from pipeline.testing.languages import names, readers
 from pipeline.testing.languages.table import has_part
@@ -45,8 +55,7 @@ class Policy:
         writes: The role's permission.
         grants: The task's production files.
         tests: What counts as a test, and the task's test files.
-        test_regions: For a role that may change tests inside production files: whether a path's old and new content
-            differ only in such regions.
+        test_regions: Whether the role may change tests inside production files.
         filters: Returns, of some paths, those whose content git would store through a foreign filter, and why not.
         ignored: Returns, of some paths (a folder ends with `/`), those that a `.gitignore` of the project names, each
             with its pattern.
@@ -58,7 +67,7 @@ class Policy:
     writes: Writes
     grants: tuple[Grant, ...] = ()
     tests: TestScope | None = None
-    test_regions: Callable[[str, bytes, bytes], bool] | None = None
+    test_regions: bool = False
     filters: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     ignored: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     protected: tuple[str, ...] = ()
@@ -71,6 +80,10 @@ class Policy:
         return judge(
             writes, change, self.grants, self.tests, area=self.area, places=self.protected, tracker=self.tracker
         )
+
+    def judged_word(self, change: Change) -> Ruling:
+        """Return the ruling on a change whose path is a model's word, and no scan's."""
+        return refuse_form(change.path, self.grants, self.tests) or self.judged(change)
 
     def names(self, path: str) -> bool:
         """Return whether the task names `path` for anything."""
@@ -122,6 +135,13 @@ class GateResult:
     def admitted(self) -> bool:
         """Return whether the changes may enter the tree."""
         return not self.violations
+
+
+def with_regions(change: Change, old: bytes, new: bytes) -> Change:
+    """Return the change of a file with what is measured of its test regions."""
+    fault = readers.region_fault(change.path, old, new)
+    told = fault if has_part(change.path, "test_regions") else None
+    return replace(change, test_regions_only=fault is None, region_fault=told)
 
 
 def inspect(view: View, policy: Policy) -> GateResult:
@@ -194,18 +214,11 @@ class _Inspection:
         return {path: _printable(line) for path, line in found.items()}
 
     def _measured(self, change: Change) -> Change:
-        regions = self.policy.test_regions
         if self.policy.area is not None and has_part(change.path, "test_regions"):
             return replace(change, tests_differ=readers.regions_differ(*self._before_and_after(change.path)))
-        if regions is None or change.kind is not ChangeKind.MODIFIED:
-            return change
-        contents = self._contents(change.path)
-        if contents is None:
-            return change
-        if regions(change.path, *contents):
-            return replace(change, test_regions_only=True)
-        fault = readers.region_fault(change.path, *contents) if has_part(change.path, "test_regions") else None
-        return replace(change, region_fault=fault)
+        regions = self.policy.test_regions and change.kind is ChangeKind.MODIFIED
+        contents = self._contents(change.path) if regions else None
+        return change if contents is None else with_regions(change, *contents)
 
     def _forged(self, change: AdmittedChange) -> tuple[str, ...]:
         """Return the means to forge test results that production code adds; measuring alone cannot exclude them."""
@@ -299,10 +312,7 @@ class _Inspection:
                 yield from crowd
 
     def _new_folder(self, path: str) -> str | None:
-        parts = path.split("/")
-        folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
-        new = (folder for folder in folders if folder not in self.survey.base)
-        outermost = next(new, None)
+        outermost = next((folder for folder in ways(path)[:-1] if folder not in self.survey.base), None)
         entry = self.survey.after.get(outermost) if outermost else None
         return outermost if entry is not None and entry.kind is EntryKind.FOLDER else None
 
@@ -345,16 +355,15 @@ def left_behind(
         and not named(change.path)
         and not is_control(change.path)
     ]
-    ways = {path: _ways(path, survey) for path in new}
-    asked = list(dict.fromkeys(name for names in ways.values() for name in names))
+    names_of = {path: _asked(path, survey) for path in new}
+    asked = list(dict.fromkeys(name for names in names_of.values() for name in names))
     found: Mapping[str, str] = ignored(asked) if asked else {}
-    hits = ((path, next((name for name in names if name in found), None)) for path, names in ways.items())
+    hits = ((path, next((name for name in names if name in found), None)) for path, names in names_of.items())
     return {path: f"{name.rstrip('/')} ({found[name]})" for path, name in hits if name is not None}
 
 
-def _ways(path: str, survey: Survey) -> tuple[str, ...]:
+def _asked(path: str, survey: Survey) -> tuple[str, ...]:
     """Return the names to ask about a new path by: its new folders, the outermost first, then itself."""
-    parts = path.split("/")
-    folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
+    folders = ways(path)[:-1]
     is_folder = survey.after[path].kind is EntryKind.FOLDER  # git says nothing of one that holds nothing
     return (*(f"{one}/" for one in folders if one not in survey.base), f"{path}/" if is_folder else path)

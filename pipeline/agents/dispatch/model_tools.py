@@ -20,16 +20,16 @@ from pydantic import Field
 
 from pipeline.agents.backends.protocol import Mishap, ToolAnswer
 from pipeline.agents.dispatch import searcher
+from pipeline.agents.dispatch.gate import Policy, with_regions
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.judge.policy.commands import judge_command, judge_selectors
-from pipeline.judge.policy.paths import TRACKER, malformed
-from pipeline.judge.policy.rights import Covering, Grant, TestScope, judge_deletion, judge_path
+from pipeline.judge.policy.paths import malformed
+from pipeline.judge.policy.rights import Change, ChangeKind
 from pipeline.process import Box, Command, Completed, Mount
 from pipeline.programs import Program, locate
 from pipeline.sandbox.views.manifest import Limits
 from pipeline.sandbox.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
-from pipeline.testing.languages.readers import region_fault
 from pipeline.testing.languages.table import listed_commands
 from pipeline.testing.measure.project_tools import Tools
 from pipeline.trees import NotRegularError, read_regular
@@ -64,11 +64,8 @@ class Workbench:
         spec: The role.
         view: How the box shows the workspace.
         box: Where commands run.
-        grants: The production files that the task names.
-        tests: What counts as a test, and the task's test files.
+        policy: What the dispatch may change.
         artifacts: Read-only mounts of what the prompt names by absolute path.
-        area: The patterns that the dispatch is held to.
-        tracker: The folder of the issues.
         tools: What the project's own tools need in the box.
         search_path: Where programs are looked up on the host, behind those of the project; no agent can write there.
         checks: `[checks] commands`; `{files}` stands for the files of the task that are there.
@@ -80,11 +77,8 @@ class Workbench:
     spec: RoleSpec
     view: Mount
     box: Box
-    grants: tuple[Grant, ...] = ()
-    tests: TestScope | None = None
+    policy: Policy
     artifacts: tuple[Mount, ...] = ()
-    area: tuple[Covering, ...] | None = None
-    tracker: str = TRACKER
     tools: Tools = field(default_factory=Tools)
     search_path: str = os.defpath
     checks: tuple[tuple[str, ...], ...] = ()
@@ -167,9 +161,7 @@ class Workbench:
             path: Path, relative to the workspace or as the request names it.
         """
         path = self.relative(path)
-        ruling = judge_deletion(
-            self.spec, path, grants=self.grants, tests=self.tests, area=self.area, tracker=self.tracker
-        )
+        ruling = self.policy.judged_word(Change(path, ChangeKind.DELETED))
         if not ruling.allowed:
             return ToolAnswer(ruling.why, ruling.rule)
         try:
@@ -208,23 +200,16 @@ class Workbench:
 
     def _refused(self, top: int, path: str, new: bytes) -> ToolAnswer | None:
         exists = is_file(top, path)
-        contents = (read_file(top, path, _MOST_BYTES), new) if exists and self.spec.test_regions else None
-        ruling = judge_path(
-            self.spec,
-            path,
-            exists=exists,
-            grants=self.grants,
-            tests=self.tests,
-            area=self.area,
-            tracker=self.tracker,
-            contents=contents,
-            regions=region_fault,
-        )
+        change = Change(path, ChangeKind.MODIFIED if exists else ChangeKind.ADDED)
+        if exists and self.policy.test_regions:
+            change = with_regions(change, read_file(top, path, _MOST_BYTES), new)
+        ruling = self.policy.judged_word(change)
         return None if ruling.allowed else ToolAnswer(ruling.why, ruling.rule)
 
     def _named_files(self) -> tuple[str, ...]:
         """Return the task's files that exist."""
-        named = dict.fromkeys(grant.path for grant in (*self.grants, *(self.tests.files if self.tests else ())))
+        tests = self.policy.tests
+        named = dict.fromkeys(grant.path for grant in (*self.policy.grants, *(tests.files if tests else ())))
         with opened_top(self.view.reach) as top:
             return tuple(path for path in named if _is_there(top, path))
 
@@ -292,7 +277,7 @@ class Workbench:
         place = self.relative(path)
         if place != "." and (fault := malformed(place)):
             return ToolAnswer(fault.why, fault.rule)
-        if "\0" in pattern or not _is_text(pattern):
+        if "\0" in pattern or isinstance(_encoded(pattern), ToolAnswer):
             return ToolAnswer("no command line holds this pattern", Mishap.PATTERN)
         player = Mount(_SEARCHER, _SEARCHER_INSIDE)
         program = str(self.box.inside(player.source, player.target))
@@ -414,10 +399,6 @@ def _failed(path: str, error: OSError) -> ToolAnswer:
             f"{path!r} is no regular file, or is reached through a link; name the file itself", Mishap.FILE_KIND
         )
     return ToolAnswer(f"{path!r}: {error.strerror}", Mishap.FILE_SYSTEM)
-
-
-def _is_text(pattern: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in pattern)
 
 
 def _output(completed: Completed, workspace: Path) -> str:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from pipeline.data_types import Frozen
-from pipeline.judge.policy.paths import folders_above
+from pipeline.judge.policy.paths import ways
 from pipeline.judge.policy.rights import Action, Writes
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_contract
 from pipeline.judge.reports.fields import RelPath
-from pipeline.judge.reports.kinds import KINDS, report_schema
+from pipeline.judge.reports.kinds import KINDS
 from pipeline.judge.reports.report_templates import questions_md, shape
 from pipeline.judge.reports.reviews import ToAnswer
 from pipeline.judge.reports.untrusted_text import one_line
@@ -31,7 +31,6 @@ from pipeline.vocabulary import Question, Role
 if TYPE_CHECKING:
     from pipeline.agents.dispatch.request import Request
     from pipeline.process import Box
-    from pipeline.run.info import DispatchRecord
 
 DISPATCH_SCHEMA: Final = "redfirst.dispatch/1"
 
@@ -280,7 +279,7 @@ was asked for.
 
 def instruction_files(paths: Iterable[str]) -> list[str]:
     """Return where instructions for work on *paths* may stand: those of the project, then on the way to each path."""
-    folders = {folder for path in paths for folder in folders_above(path) if folder}
+    folders = {folder for path in paths for folder in ways(path)[:-1]}
     return [*INSTRUCTIONS, *(f"{folder}/{name}" for folder in sorted(folders) for name in _IN_FOLDERS)]
 
 
@@ -366,62 +365,8 @@ class Artifacts:
         return cls(found, tuple(map(str, looked_up)))
 
 
-def document_of(
-    record: DispatchRecord,
-    request: Request,
-    *,
-    run_id: str,
-    issue: str | None,
-    workspace: Path,
-    artifacts: Artifacts,
-    spec: RoleSpec,
-    template: Template,
-    phase: str,
-    why: str,
-    instructions: Sequence[str],
-) -> DispatchDocument:
-    """Return the document of a dispatch, its prompt included.
-
-    Args:
-        record: What the journal says of the dispatch.
-        request: What the step asks.
-        run_id: The run.
-        issue: The id of its issue, if it has one.
-        workspace: Where the agent sees the view.
-        artifacts: What it may read.
-        spec: The role.
-        template: What it is asked.
-        phase: The number of the step's phase.
-        why: The row of the matrix that led here.
-        instructions: Files of the project that speak to agents, relative to the workspace.
-    """
-    document = DispatchDocument(
-        run_id=run_id,
-        issue=issue,
-        dispatch=record.dispatch,
-        step=record.step,
-        phase=phase,
-        role=request.role,
-        kind=request.kind,
-        question=request.question,
-        task=record.task,
-        attempt=record.attempt,
-        reask=record.reask,
-        workspace=str(workspace),
-        artifacts=dict(artifacts.shown),
-        write=_write_list(spec, request),
-        area=tuple(one.text for one in request.area or ()),
-        known=artifacts.known,
-        to_answer=request.to_answer,
-        report_schema=report_schema(
-            request.kind, request.role, request.question, asks=request.asks, without=request.without
-        ),
-    )
-    prompt = build_prompt(spec, template, document, why=why, extra=request.extra, instructions=instructions)
-    return document.model_copy(update={"prompt": prompt})
-
-
-def _write_list(spec: RoleSpec, request: Request) -> tuple[WriteGrant, ...]:
+def write_list(spec: RoleSpec, request: Request) -> tuple[WriteGrant, ...]:
+    """Return the paths that a dispatch may change by name."""
     match spec.writes:
         case Writes.TASK:
             grants = request.grants

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from pipeline.vocabulary import Question, Role
 
 
-def _nothing(_: str) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Rest:
     """A pause of a dispatch whose service is out of reach.
@@ -75,7 +71,7 @@ class InRun:
 
     phase: str = "-"
     why: str = ""
-    on_words: Callable[[str], None] = _nothing
+    on_words: Callable[[str], None] = lambda _: None
     rest: Callable[[Rest], Awaitable[None]] = _sleep
 
 

@@ -87,7 +87,7 @@ def result_of(
         dropped=gate.dropped,
         violations=tuple(ViolationRecord(path=v.path, rule=v.rule, why=v.why) for v in gate.violations),
         notes=gate.notes,
-        usage=Usage(**asdict(answer.usage)),
+        usage=answer.usage,
         model_traffic=_traffic(remains.traffic) if remains.traffic is not None else None,
         checkpoint="ready" if signal is None else "partial" if changes else "failed",
         entry=answer.entry,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.backends.products import login_values
 from pipeline.config.user_folders import home
 from pipeline.run.files import disk, to_json, write_atomic
-from pipeline.sandbox.redaction import dotenv, redact, redacted_text, secrets_of
-from pipeline.sandbox.secret_encodings import SHORTEST
+from pipeline.sandbox.redaction import SHORTEST, dotenv, redact, redacted_text, secrets_of
 from pipeline.testing.languages.table import LANGUAGES
 from pipeline.vocabulary import Role
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from pipeline.agents.gateway.rules import Refusal
@@ -35,6 +36,17 @@ class Trouble(StrEnum):
     """The dispatch has used up its tokens or money."""
     STEPS = "steps"
     """The dispatch has used up its number of answers."""
+
+
+_TROUBLES: Final[Mapping[int, Trouble]] = {
+    HTTPStatus.UNAUTHORIZED: Trouble.UNAUTHORIZED,
+    HTTPStatus.PAYMENT_REQUIRED: Trouble.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN: Trouble.UNAUTHORIZED,
+    HTTPStatus.NOT_FOUND: Trouble.NOT_FOUND,
+    HTTPStatus.TOO_MANY_REQUESTS: Trouble.RATE_LIMITED,
+    HTTPStatus.REQUEST_TIMEOUT: Trouble.UNAVAILABLE,
+}
+"""The trouble that an HTTP status stands for, beside those of a server."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,8 @@ class Watch:
             return Halt(Trouble.UNAVAILABLE, f"No answer from {self.service}: {refusal.why}", status)
         if status is None:
             return None
-        if (trouble := trouble_of(status)) is not None:
+        trouble = _TROUBLES.get(status, Trouble.UNAVAILABLE if status >= HTTPStatus.INTERNAL_SERVER_ERROR else None)
+        if trouble is not None:
             why = f"{self.service} answered {status}: {self._meaning(trouble, status)}."
             return Halt(trouble, why, status, ending.retry_after_s, ending.not_before)
         if ending.failed and status < HTTPStatus.BAD_REQUEST:
@@ -162,18 +175,3 @@ class Watch:
                 return "the account has asked too much for now"
             case _:
                 return "it is down or overloaded"
-
-
-def trouble_of(status: int) -> Trouble | None:
-    """Return the trouble that an HTTP status stands for, None for a service that works."""
-    match status:
-        case HTTPStatus.UNAUTHORIZED | HTTPStatus.PAYMENT_REQUIRED | HTTPStatus.FORBIDDEN:
-            return Trouble.UNAUTHORIZED
-        case HTTPStatus.NOT_FOUND:
-            return Trouble.NOT_FOUND
-        case HTTPStatus.TOO_MANY_REQUESTS:
-            return Trouble.RATE_LIMITED
-        case HTTPStatus.REQUEST_TIMEOUT:
-            return Trouble.UNAVAILABLE
-        case _:
-            return Trouble.UNAVAILABLE if status >= HTTPStatus.INTERNAL_SERVER_ERROR else None

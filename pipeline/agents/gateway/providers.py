@@ -1,19 +1,16 @@
-"""Builds the gateway that the configuration asks for: the service of a role, and the user's credential for it."""
+"""Finds the model service that the configuration names for a role, and the user's credential for it."""
 
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.agents.gateway.route import proxy_for
-from pipeline.agents.gateway.spending import Allowance
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.config.problems import did_you_mean, pointer
-from pipeline.config.providers import BUILTIN, PriceTable, Provider, ProviderTable
+from pipeline.config.providers import BUILTIN, Provider, ProviderTable
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
@@ -21,44 +18,12 @@ from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pipeline.config.model import Config
 
 _WITH_LOGINS: Final = frozenset({Backend.CLAUDE, Backend.CODEX, Backend.ACP})
 _CREDENTIAL: Final = re.compile(r"[!-~]{8,}")
 """Acceptable credentials; a shorter one could not be masked without spoiling answers."""
-
-
-def gateway_of(
-    provider: Provider,
-    name: str,
-    environ: Mapping[str, str],
-    log: Path,
-    *,
-    allowance: Allowance = Allowance(),  # noqa: B008  (frozen)
-    prices: Mapping[str, PriceTable] = MappingProxyType({}),
-) -> ModelGateway:
-    """Return the gateway for an agent that uses the service *name*.
-
-    Args:
-        provider: The service, complete.
-        name: What the configuration calls it.
-        environ: Where the credential is, and HTTPS_PROXY.
-        log: The file of the dispatch in which requests are written down.
-        allowance: What the dispatch may take.
-        prices: The configuration's own.
-
-    Raises:
-        UserError: the credential is not there, or HTTPS_PROXY holds no address.
-    """
-    credential, proxy = credential_of(provider, name, environ), proxy_for(provider.url, environ)
-    return ModelGateway(provider, credential, log, name=name, allowance=allowance, prices=prices, proxy=proxy)
-
-
-def asks_a_service(agent: AgentConfig) -> bool:
-    """Return whether an agent with this configuration uses a gateway."""
-    return agent.reaches is Network.MODEL
 
 
 def require_providers(config: Config, environ: Mapping[str, str], roles: Sequence[Role] = ISSUE_ROLES) -> None:
@@ -69,7 +34,7 @@ def require_providers(config: Config, environ: Mapping[str, str], roles: Sequenc
     """
     for role in roles:
         for agent in config.candidates(role):
-            if asks_a_service(agent):
+            if agent.reaches is Network.MODEL:
                 name, provider = provider_of(config, role, agent)
                 credential_of(provider, name, environ, or_login=agent.backend in _WITH_LOGINS)
                 proxy_for(provider.url, environ)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_plus
 
-from pipeline.sandbox.secret_encodings import pattern, secret_encodings
+from pipeline.sandbox.redaction import pattern, secret_encodings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -20,9 +20,8 @@ from pipeline.matrix.recipes.next_steps import RecipeMachine
 from pipeline.matrix.recipes.plan import inputs_of, phases_of
 from pipeline.matrix.routing import render, simulation
 from pipeline.matrix.routing.matrix import GATES
-from pipeline.matrix.routing.phases import EVERYBODY
 from pipeline.matrix.routing.simulation import SignalsError, Walk
-from pipeline.matrix.routing.state import Settings
+from pipeline.matrix.routing.state import EVERYBODY, Settings
 from pipeline.outcomes import Reason
 from pipeline.terminal import print_json
 

@@ -86,6 +86,7 @@ def judge_green(
     unread_before: Collection[str] = (),
     must_pass: Collection[str] = (),
     seen_failing: Mapping[str, TestRecord] = NOTHING,
+    is_part: bool = False,
 ) -> GreenFacts:
     """Return the facts of a candidate's GREEN measurement.
 
@@ -100,8 +101,12 @@ def judge_green(
         unread_before: Files that could not be collected before either.
         must_pass: Tests that failed before, and that the task is to make pass.
         seen_failing: Tests that failed in another measurement of the same bytes: to pass now clears none of them.
+        is_part: Whether only some tests were run: one that was not proves nothing. Everything is collected in any case,
+            so a test that is gone is gone, and one that was changed was changed.
     """
     records = observation.records
+    unproven = {entry for entry, record in records.items() if is_part and not record.ran}
+    baseline = {entry: record for entry, record in baseline.items() if entry not in unproven}
     unread = observation.unread
     suspects, stale, lost = _against(baseline, ledger, records, seen_failing)
     failing = {entry for entry in must_pass if entry in records and not passed(records[entry])}
@@ -121,7 +126,7 @@ def judge_green(
     }
     gone |= kept_under_new_names(baseline, records, ledger.renames if ledger is not None else {}, tests_to_change)
     if ledger is None:
-        found = {"missing": tuple(sorted({*lost} - gone)), "not_green": tuple(sorted(failing))}
+        found = {"missing": tuple(sorted({*lost} - gone)), "not_green": tuple(sorted(failing - unproven))}
         found["unstable"] = _passing_now(must_pass, records, seen_failing)
         return verdict.model_copy(update=found)
     own_ids = _ids_of_whole_files(ledger, observation)
@@ -134,7 +139,7 @@ def judge_green(
     not_green = [entry for entry in judged - beside if entry in records and not passed(records[entry])]
     return verdict.model_copy(
         update={
-            "not_green": tuple(sorted({*not_green, *empty, *failing})),
+            "not_green": tuple(sorted({*not_green, *empty, *failing} - unproven)),
             "missing": tuple(
                 sorted({*(entry for entry in wanted if entry not in records), *({*moved.missing, *lost} - gone)})
             ),
@@ -142,7 +147,7 @@ def judge_green(
             "changed_files": moved.changed_files,
             "unstable": _passing_now({*judged, *must_pass}, records, seen_failing),
             "new_ids": moved.added,
-            "whole_file_ids": own_ids,
+            "whole_file_ids": tuple(entry for entry in own_ids if entry not in unproven),
             "other_cases": moved.other_cases,
         }
     )
@@ -310,40 +315,3 @@ def first_stage(own: Collection[str], near: Iterable[str], seconds: Mapping[str,
             taken += seconds.get(path, 0.0)
             chosen.add(path)
     return frozenset(chosen)
-
-
-def judge_part(
-    ledger: RedTests | None,
-    part: Observation,
-    kept: Mapping[str, TestRecord],
-    *,
-    tests_to_change: frozenset[str] = frozenset(),
-    unread_before: Collection[str] = (),
-    must_pass: Collection[str] = (),
-    seen_failing: Mapping[str, TestRecord] = NOTHING,
-) -> GreenFacts:
-    """Return the GREEN facts of a run of some tests; one that was not run proves nothing.
-
-    Everything is collected in any case, so a test that is gone is gone, and one that was changed was changed.
-    """
-    records = part.records
-    known = {entry: record for entry, record in kept.items() if entry not in records or records[entry].ran}
-    verdict = judge_green(
-        ledger,
-        part,
-        known,
-        tests_to_change=tests_to_change,
-        unread_before=unread_before,
-        must_pass=must_pass,
-        seen_failing=seen_failing,
-    )
-    return verdict.model_copy(
-        update={
-            "not_green": _proven(verdict.not_green, records),
-            "whole_file_ids": _proven(verdict.whole_file_ids, records),
-        }
-    )
-
-
-def _proven(entries: Sequence[str], records: Mapping[str, TestRecord]) -> tuple[str, ...]:
-    return tuple(entry for entry in entries if entry not in records or records[entry].ran)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping  # noqa: TC003  (pydantic reads it at run time)
 
 from pydantic import BaseModel, Field
 
@@ -97,7 +97,7 @@ def _is_same(case: Case, record: TestRecord) -> bool:
 def canonical(evidence: BaseModel | Mapping[str, object]) -> str:
     """Return the evidence as canonical JSON, with sorted keys and sets: the same facts give the same bytes."""
     value = evidence.model_dump(mode="python") if isinstance(evidence, BaseModel) else evidence
-    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, default=_plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def digest(evidence: BaseModel | Mapping[str, object]) -> str:
@@ -105,14 +105,5 @@ def digest(evidence: BaseModel | Mapping[str, object]) -> str:
     return hashlib.sha256(canonical(evidence).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        pairs: list[tuple[object, object]] = list(value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  isinstance cannot narrow type arguments
-        return {str(key): _plain(entry) for key, entry in pairs}
-    if isinstance(value, frozenset | set):
-        members: list[object] = list(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  the same
-        return sorted(map(str, members))
-    if isinstance(value, list | tuple):
-        entries: list[object] = list(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  the same
-        return [_plain(entry) for entry in entries]
-    return value
+def _plain(value: Mapping[str, object] | frozenset[object] | set[object]) -> object:
+    return sorted(map(str, value)) if isinstance(value, frozenset | set) else dict(value)

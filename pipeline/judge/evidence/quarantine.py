@@ -35,10 +35,6 @@ class Quarantined(Value):
         """Return whether the entry names a test."""
         return self.id in {record.id, record.function}
 
-    def is_expired(self, today: date) -> bool:
-        """Return whether the quarantine is over and the test counts again."""
-        return today > self.expires
-
     def __str__(self) -> str:
         return f"{self.id}: {self.why} (owner {self.owner}, until {self.expires.isoformat()})"
 
@@ -96,7 +92,7 @@ def standing(
     unknown: list[Quarantined] = []
     for entry in entries:
         named = [record for record in records if entry.names(record)]
-        if entry.is_expired(today):
+        if today > entry.expires:
             expired.append(entry)
         elif not named:
             unknown.append(entry)

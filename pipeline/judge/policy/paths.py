@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.characters import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 _GIT_SHORT_NAMES: Final = frozenset({"git~1", ".git"})
 _OURS: Final = frozenset({".workflow"})
@@ -125,11 +125,10 @@ def parent(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def folders_above(path: str) -> Iterator[str]:
-    """Yield the folders above a file, the nearest first, the top (empty) last."""
-    while path:
-        path = parent(path)
-        yield path
+def ways(path: str) -> tuple[str, ...]:
+    """Return the folders above a path, the outermost first, and the path itself."""
+    parts = path.split("/")
+    return tuple("/".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def canonical(part: str) -> str:

@@ -27,11 +27,12 @@ from pipeline.judge.policy.paths import (
     parent,
     protected,
     used_by_git,
+    ways,
 )
-from pipeline.judge.policy.roles import RoleSpec, Writes
+from pipeline.judge.policy.roles import Writes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 
 _WILDCARD: Final = re.compile(r"[*?\[]")
@@ -178,8 +179,7 @@ def lies_in(path: str, pattern: str) -> bool:
     plain = pattern.removeprefix("./").strip("/")
     if not path.startswith(_WILDCARD.split(plain, maxsplit=1)[0]):  # most do not: this is asked of whole trees
         return False
-    parts = path.split("/")
-    return any(fnmatchcase("/".join(parts[:end]), plain) for end in range(1, len(parts) + 1))
+    return any(fnmatchcase(way, plain) for way in ways(path))
 
 
 def judge(
@@ -208,7 +208,7 @@ def judge(
     if fault is None and change.kind is ChangeKind.ADDED:
         fault = malformed(change.path)
     if fault is not None:
-        return Ruling(allowed=False, rule=fault.rule, why=fault.why)
+        return refused(fault.rule, fault.why)
     if refusal := _refuse_by_role(writes, change, tracker) or _refuse_by_kind(change):
         return refusal
     match writes:
@@ -374,65 +374,15 @@ def judge_area(change: Change, area: tuple[Covering, ...], *, is_test: bool, tes
     return refused("control-file", f"{path!r} controls tests or builds; no pattern covers it, only its own name would")
 
 
-def judge_path(
-    spec: RoleSpec,
-    path: str,
-    *,
-    exists: bool,
-    grants: tuple[Grant, ...] = (),
-    tests: TestScope | None = None,
-    area: tuple[Covering, ...] | None = None,
-    tracker: str = TRACKER,
-    contents: tuple[bytes, bytes] | None = None,
-    regions: Callable[[str, bytes, bytes], str | None] | None = None,
-) -> Ruling:
-    """Return the ruling on a role's writing `path`. Total: every text has a ruling.
-
-    Args:
-        spec: The role.
-        path: What a model wrote, relative to the workspace.
-        exists: Whether exactly this path is a file there.
-        grants: The production files that the task names.
-        tests: What counts as a test, and the task's test files.
-        area: The patterns that the dispatch is held to.
-        tracker: The folder of the issues.
-        contents: What is in the file and what is to be; decides on test regions, for a role that has them.
-        regions: Says what else differs there; without it nothing is a test region.
-    """
-    kind = ChangeKind.MODIFIED if exists else ChangeKind.ADDED
-    change = Change(path, kind)
-    if exists and contents is not None and regions is not None and spec.test_regions:
-        fault = regions(path, *contents)
-        change = Change(path, kind, test_regions_only=fault is None, region_fault=fault)
-    return _refuse_form(path, grants, tests) or judge(
-        effective_writes(spec.writes, area), change, grants, tests, area=area, tracker=tracker
-    )
-
-
-def judge_deletion(
-    spec: RoleSpec,
-    path: str,
-    *,
-    grants: tuple[Grant, ...] = (),
-    tests: TestScope | None = None,
-    area: tuple[Covering, ...] | None = None,
-    tracker: str = TRACKER,
-) -> Ruling:
-    """Return the ruling on a role's deleting `path`."""
-    change = Change(path, ChangeKind.DELETED)
-    return _refuse_form(path, grants, tests) or judge(
-        effective_writes(spec.writes, area), change, grants, tests, area=area, tracker=tracker
-    )
-
-
-def _refuse_form(path: str, grants: tuple[Grant, ...], tests: TestScope | None) -> Ruling | None:
+def refuse_form(path: str, grants: tuple[Grant, ...], tests: TestScope | None) -> Ruling | None:
+    """Return the refusal of a path that a model wrote for its form, or as another spelling of a named one."""
     if fault := protected(path) or malformed(path):
-        return Ruling(allowed=False, rule=fault.rule, why=fault.why)
+        return refused(fault.rule, fault.why)
     named = _other_spelling(path, (*grants, *(tests.files if tests else ())))
     if named is None:
         return None
     why = f"{path!r} is not {named!r}, which the task names, though some file systems take it for the same; write that"
-    return Ruling(allowed=False, rule="path-collision", why=why)
+    return refused("path-collision", why)
 
 
 def _other_spelling(path: str, grants: Iterable[Grant]) -> str | None:

@@ -58,6 +58,8 @@ _CONCERN: Final[dict[Stage, Concern]] = {
     Stage.STEP: Concern.PRODUCTION,
 }
 _BLOCKING: Final = (Severity.BLOCK, Severity.HIGH)
+_SHORT: Final = 60
+"""Characters of a headline in a note."""
 _NO_CONFLICT: Final = frozenset({"", "no", "none", "false", "n/a", "-"})
 
 
@@ -83,11 +85,6 @@ class Finding(MeasuredFinding):
     id: str
     status: Status = Status.OPEN
     note: str = ""
-
-    @property
-    def headline(self) -> str:
-        """Return the title, or the first line of the problem when there is none."""
-        return self.title.strip() or self.problem.strip().splitlines()[0]
 
 
 class Advisory(SimplifyFinding):
@@ -289,12 +286,12 @@ def _record(
     if severity is not raised.severity:
         without = "a proof that holds" if needs_proof and raised.evidence.strip() else "evidence"
         why = ", and is proved" if _outranks(severity) else f" without {without}"
-        notes.append(f"{headline(raised)!r} was {raised.severity}{why}: counted as {severity}")
+        notes.append(f"{raised.headline[:_SHORT]!r} was {raised.severity}{why}: counted as {severity}")
     fields = {name: getattr(raised, name) for name in type(raised).model_fields}
     fields |= {"severity": severity, "concern": concern}
     is_refuted = isinstance(raised, MeasuredFinding) and raised.is_refuted
     if isinstance(raised, MeasuredFinding) and raised.measured is not None:
-        notes.append(f"{headline(raised)!r} is {raised.measured.found}: {raised.measured.why}")
+        notes.append(f"{raised.headline[:_SHORT]!r} is {raised.measured.found}: {raised.measured.why}")
     key = _key(raised.location, raised.title, raised.problem)
     same = next((f for f in findings.values() if _key(f.location, f.title, f.problem) == key), None)
     if same is None:
@@ -303,7 +300,7 @@ def _record(
         id_ = f"{ledger.stage}-{review}-{number:02}"
         findings[id_] = Finding(id=id_, status=Status.REFUTED if is_refuted else Status.OPEN, **fields)
         return
-    notes.append(f"{headline(raised)!r} was raised again: it is {same.id}")
+    notes.append(f"{raised.headline[:_SHORT]!r} was raised again: it is {same.id}")
     is_proved = isinstance(raised, MeasuredFinding) and raised.is_proved
     if is_refuted and not same.is_proved:
         findings[same.id] = same.model_copy(update={"status": Status.REFUTED, **_proof_of(fields)})
@@ -367,11 +364,6 @@ def _on_record(report: CheckReview | SuiteJudgement, ledger: StageFindings, sign
 
 def _outranks(severity: Severity) -> bool:
     return severity.rank < Severity.MEDIUM.rank
-
-
-def headline(finding: ReviewFinding) -> str:
-    """Return what a finding is called in a sentence: its title, or the first line of the problem, shortened."""
-    return (finding.title.strip() or finding.problem.strip().splitlines()[0])[:60]
 
 
 def _key(location: str, *texts: str) -> tuple[str, ...]:

@@ -165,7 +165,7 @@ def _twice(document: Document) -> Iterator[Problem]:
         if len(body) > 1 and blocks.setdefault(body, fence.number) != fence.number:
             yield Problem(fence.number, "H006", f"this block is the same as the one in line {blocks[body]}")
             continue
-        for name in sorted(defined_names(fence.filled)):
+        for name in sorted({found["name"] for line in fence.filled if (found := _DEFINES.match(line))}):
             first = names.setdefault((fence.section, fence.label, name), fence.number)
             if first != fence.number and len(body) > 1:
                 yield Problem(fence.number, "H006", f"a second version of {name}, the first is in line {first}")
@@ -173,7 +173,7 @@ def _twice(document: Document) -> Iterator[Problem]:
 
 def _questions(document: Document) -> Iterator[Problem]:
     for line in document.section(APPROACH):
-        if not line.is_heading and asks(line.prose):
+        if not line.is_heading and _QUESTION.search(line.prose):
             yield Problem(line.number, "H012", "an open question; decide it here, or list it as a risk")
 
 
@@ -192,7 +192,7 @@ def _behaviours(document: Document) -> Iterator[Problem]:
         found = _BEHAVIOUR.search(" ".join(texts))
         if found is None or not found["action"].strip() or not found["outcome"].strip():
             yield Problem(number, "H010", "accepted is `ACTION: what is done OUTCOME: what can be observed`")
-        elif is_structural(found["outcome"]):
+        elif _STRUCTURAL.search(found["outcome"]):
             yield Problem(number, "H010", "a structural fact is no observable outcome; say what a caller sees")
 
 
@@ -202,8 +202,7 @@ def _criteria(document: Document) -> Iterator[Problem]:
         place = next((line.number for line in document.headings if _is(line.section, CRITERIA)), 1)
         yield Problem(place, "H009", f"accepted is a section {CRITERIA!r} with at least one `- [ ]` line")
     for line in boxes:
-        criterion = criterion_of(line.text)
-        if is_vague(criterion):
+        if _VAGUE.fullmatch(criterion_of(line.text).strip()):
             yield Problem(line.number, "H009", "this criterion cannot fail; name an input and what is observed")
 
 
@@ -368,23 +367,3 @@ def bodies(lines: Sequence[Text]) -> Iterator[tuple[int, int]]:
             previous = inner.number
             statements += not is_blank and not _TRIVIAL.match(inner.text)
         yield line.number, statements
-
-
-def defined_names(lines: Iterable[str]) -> frozenset[str]:
-    """Return the names of functions and types that a block defines."""
-    return frozenset(found["name"] for line in lines if (found := _DEFINES.match(line)))
-
-
-def is_structural(outcome: str) -> bool:
-    """Return whether an outcome only states what something consists of, which every stub fulfils."""
-    return _STRUCTURAL.search(outcome) is not None
-
-
-def is_vague(criterion: str) -> bool:
-    """Return whether a criterion is too vague for any observation to break it."""
-    return _VAGUE.fullmatch(criterion.strip()) is not None
-
-
-def asks(prose: str) -> bool:
-    """Return whether a line of prose asks an open question."""
-    return _QUESTION.search(prose) is not None

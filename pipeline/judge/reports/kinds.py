@@ -14,30 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, JsonValue, TypeAdapter, WithJsonSchema
 
+from pipeline.judge.reports import reviews, work_reports
 from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.judge.reports.fields import HonouredSeam, Prose, Report
-from pipeline.judge.reports.reviews import (
-    Acceptance,
-    Diagnosis,
-    FollowUps,
-    ResultReview,
-    SimplifyReview,
-    SplitReview,
-    StepReview,
-    SuiteJudgement,
-)
-from pipeline.judge.reports.work_reports import (
-    Blocked,
-    Built,
-    BuiltUntested,
-    CannotProceed,
-    Changed,
-    Complete,
-    Incomplete,
-    NotTestable,
-    ReadyTests,
-    Unbuilt,
-)
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
@@ -87,10 +66,18 @@ class Unanswerable(Report):
     why: str = ""
 
 
-_WRITE_TESTS: Final = Annotated[ReadyTests | NotTestable | Blocked, Field(discriminator="verdict")]
-_MAKE: Final = Annotated[Complete | Incomplete | CannotProceed, Field(discriminator="result")]
-_BUILD: Final = Annotated[Built | Unbuilt | BuiltUntested, Field(discriminator="result")]
-_CHANGE: Final = Annotated[Changed | Incomplete | CannotProceed, Field(discriminator="result")]
+_WRITE_TESTS: Final = Annotated[
+    work_reports.ReadyTests | work_reports.NotTestable | work_reports.Blocked, Field(discriminator="verdict")
+]
+_MAKE: Final = Annotated[
+    work_reports.Complete | work_reports.Incomplete | work_reports.CannotProceed, Field(discriminator="result")
+]
+_BUILD: Final = Annotated[
+    work_reports.Built | work_reports.Unbuilt | work_reports.BuiltUntested, Field(discriminator="result")
+]
+_CHANGE: Final = Annotated[
+    work_reports.Changed | work_reports.Incomplete | work_reports.CannotProceed, Field(discriminator="result")
+]
 _ANSWER: Final = Annotated[Answered | Unsure | Questions | Unanswerable, Field(discriminator="result")]
 
 
@@ -123,7 +110,7 @@ _CUT: Final = ("tasks", "differences", *_AGAIN)
 _MEASURED: Final = ("evidence", "probes", "quarantine", "suspicions", "work_notes", "not_testable")
 _RESULT: Final = ("plan", "tasks", *_MEASURED, *_AGAIN)
 _BUILT: Final = ("remarks", "red", "impacted_tests", "diagnosis", "measured", "candidate_patch")
-_REVIEWERS: Final[Mapping[Role, Any]] = {Role.CHECK: StepReview, Role.SIMPLIFY: SimplifyReview}
+_REVIEWERS: Final[Mapping[Role, Any]] = {Role.CHECK: reviews.StepReview, Role.SIMPLIFY: reviews.SimplifyReview}
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
@@ -147,9 +134,11 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 ("remarks", "answers", "findings", "feedback", "previous_tasks", "done_tasks"),
                 {Role.ORCHESTRATOR: SplitReport},
             ),
-            Kind("review-plan", ("issue", "plan"), _CUT, {**_REVIEWERS, Role.CHECK: SplitReview}),
-            Kind("review-split", ("issue", "plan", "tasks"), ("differences", *_AGAIN), {Role.CHECK: SplitReview}),
-            Kind("review-result", ("issue", "diff"), _RESULT, {**_REVIEWERS, Role.CHECK: ResultReview}),
+            Kind("review-plan", ("issue", "plan"), _CUT, {**_REVIEWERS, Role.CHECK: reviews.SplitReview}),
+            Kind(
+                "review-split", ("issue", "plan", "tasks"), ("differences", *_AGAIN), {Role.CHECK: reviews.SplitReview}
+            ),
+            Kind("review-result", ("issue", "diff"), _RESULT, {**_REVIEWERS, Role.CHECK: reviews.ResultReview}),
             Kind(
                 "review-step",
                 ("request",),
@@ -166,13 +155,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 ("task",),
                 ("issue", "plan", "answers", "tests_diff", "candidate_patch", "report", "refusals", "test_output"),
                 by_question={
-                    Question.TESTS: SuiteJudgement,
-                    Question.NOT_TESTABLE: Acceptance,
-                    Question.DIAGNOSE: Diagnosis,
-                    Question.AMEND: Acceptance,
+                    Question.TESTS: reviews.SuiteJudgement,
+                    Question.NOT_TESTABLE: reviews.Acceptance,
+                    Question.DIAGNOSE: reviews.Diagnosis,
+                    Question.AMEND: reviews.Acceptance,
                 },
             ),
-            Kind("follow-ups", ("items", "existing_issues"), (), {Role.PM: FollowUps}),
+            Kind("follow-ups", ("items", "existing_issues"), (), {Role.PM: reviews.FollowUps}),
             Kind(
                 "answer",
                 ("request",),

@@ -139,15 +139,6 @@ def parse_report(
     return found.report or found.malformed
 
 
-def report_faults(kind: str, role: Role, question: Question | None, document: JsonObject) -> list[Fault]:
-    """Return the faults of *document* as a report of this kind, empty if it is one.
-
-    Raises:
-        LookupError: nobody may be asked this.
-    """
-    return read_report(kind, role, question, document).faults
-
-
 @dataclass(frozen=True)
 class ReadReport:
     """A document as the report that was asked for.

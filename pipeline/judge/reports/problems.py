@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from pipeline.judge.policy.paths import collision_key
+from pipeline.judge.policy.paths import collision_key, ways
 from pipeline.judge.reports.tasks import MAKING
 from pipeline.vocabulary import Signal
 
@@ -89,14 +89,14 @@ def misplaced(
     """
     changes = tuple(changes)
     gone = {path for one in changes for path in (one.origin, one.path if one.action == "delete" else None) if path}
-    known = {collision_key(way): way for path in existing if path not in gone for way in _ways(path)}
+    known = {collision_key(way): way for path in existing if path not in gone for way in ways(path)}
     for change in dict.fromkeys(changes):
         for path in filter(None, (change.origin, change.path)):
-            if (link := next((way for way in _ways(path) if way in links), None)) is not None:
+            if (link := next((way for way in ways(path) if way in links), None)) is not None:
                 yield path, Problem(1, "H023", _behind(path, link, existing, _end(path, links, target)))
         if change.action not in MAKING:
             continue
-        for way in _ways(change.path):
+        for way in ways(change.path):
             other = known.setdefault(collision_key(way), way)
             if other != way:
                 why = f"{change.path}: {way} and {other} are one name where upper and lower case are the same"
@@ -104,16 +104,10 @@ def misplaced(
                 break
 
 
-def _ways(path: str) -> tuple[str, ...]:
-    """Return the folders above a path, the outermost first, and the path itself."""
-    parts = path.split("/")
-    return tuple("/".join(parts[:end]) for end in range(1, len(parts) + 1))
-
-
 def _end(path: str, links: Collection[str], target: Callable[[str], str]) -> str | None:
     """Return the path that *path* leads to; None where that is outside of the tree, or nowhere."""
     for _ in range(_MOST_LINKS):
-        link = next((way for way in _ways(path) if way in links), None)
+        link = next((way for way in ways(path) if way in links), None)
         if link is None:
             return path
         led = target(link)

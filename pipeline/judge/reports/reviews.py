@@ -37,6 +37,11 @@ class ReviewFinding(StrictModel):
             raise PydanticCustomError("empty_finding", 'a finding needs at least a "title" or a "problem"')
         return self
 
+    @property
+    def headline(self) -> str:
+        """Return the title, or the first line of the problem when there is none."""
+        return self.title.strip() or self.problem.strip().splitlines()[0]
+
 
 class WorkFinding(ReviewFinding):
     """A finding on work that can be run, so that it can be proved."""

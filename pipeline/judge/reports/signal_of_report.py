@@ -85,35 +85,6 @@ class ImplementFacts:
 
 
 @dataclass(frozen=True)
-class SeamFacts:
-    """The facts measured after the seam pass: whether anything changed, and whether an old test broke."""
-
-    changed: bool = True
-    regression: bool = False
-
-
-@dataclass(frozen=True)
-class StubFacts:
-    """The facts measured after the stub pass.
-
-    Args:
-        complete: Every new symbol of the task is there and the type check passes.
-        dirty: A body is more than the stub, or something else was changed.
-    """
-
-    complete: bool
-    dirty: bool = False
-
-
-@dataclass(frozen=True)
-class Reduced:
-    """A signal, with notes on what was overruled."""
-
-    signal: Signal
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Reviewed:
     """A ledger after a review, with the review's outcome."""
 
@@ -126,18 +97,12 @@ class Reviewed:
         return self.outcome.signal
 
 
-def review_plan(
-    ledger: StageFindings, review_number: int, check: CheckReview, simplify: SimplifyReview | None
+def review_draft(
+    ledger: StageFindings, review_number: int, check: CheckReview, simplify: SimplifyReview | None = None
 ) -> Reviewed:
-    """Return the ledger and outcome after a plan review; `simplify` is None if that role was not asked."""
+    """Return the ledger and outcome after a review of a plan or a split; `simplify` is None if it was not asked."""
     after, outcome = apply_review(ledger, review_number, check)
     return Reviewed(_advised(after, simplify), outcome)
-
-
-def review_split(ledger: StageFindings, review_number: int, check: CheckReview) -> Reviewed:
-    """Return the ledger and outcome after a split review."""
-    after, outcome = apply_review(ledger, review_number, check)
-    return Reviewed(after, outcome)
 
 
 def final_review(
@@ -185,13 +150,12 @@ def final_review(
     return Reviewed(after, rerouted(outcome, Signal.FIX, (*outcome.must_fix, *along)))
 
 
-def check_tests(report: SuiteJudgement | Acceptance) -> Reduced:
-    """Return ACCEPTABLE or NEEDS_WORK for a judgement on tests, or on their absence (matrix 1)."""
+def check_tests(report: SuiteJudgement | Acceptance) -> tuple[Signal, tuple[str, ...]]:
+    """Return ACCEPTABLE or NEEDS_WORK for a judgement on tests, or on their absence (matrix 1), and why otherwise."""
     if isinstance(report, Acceptance):
-        return Reduced(Signal.ACCEPTABLE if report.accepted else Signal.NEEDS_WORK)
+        return (Signal.ACCEPTABLE if report.accepted else Signal.NEEDS_WORK), ()
     _, outcome = apply_review(StageFindings(stage=Stage.TESTS), 1, report)
-    signal = Signal.ACCEPTABLE if outcome.signal is Signal.ACCEPTABLE else Signal.NEEDS_WORK
-    return Reduced(signal, outcome.notes)
+    return (Signal.ACCEPTABLE if outcome.signal is Signal.ACCEPTABLE else Signal.NEEDS_WORK), outcome.notes
 
 
 _DIAGNOSES: Final[dict[str, Signal]] = {
@@ -366,22 +330,34 @@ def green_of_build(claimed: Signal, probed: Signal) -> Signal:
     return {Signal.GREEN: claimed, Signal.TEST_DESIGN: Signal.ILLEGAL_RED}.get(probed, probed)
 
 
-def seam(report: MakeReport, facts: SeamFacts) -> Signal:
-    """Return the signal for the seam pass."""
+def seam(report: MakeReport, *, changed: bool = True, regression: bool = False) -> Signal:
+    """Return the signal for the seam pass.
+
+    Args:
+        report: The claim.
+        changed: Measured: something was admitted.
+        regression: Measured: an old test broke.
+    """
     if not isinstance(report, Complete) and report.needs:
         return Signal.NEEDS_FILE
     if isinstance(report, CannotProceed):
         return Signal.CANNOT_PROCEED
-    if facts.regression:
+    if regression:
         return Signal.REGRESSION
-    if not facts.changed:
+    if not changed:
         return Signal.NO_CHANGE
     return Signal.SEAM_DONE if isinstance(report, Complete) else Signal.INCOMPLETE
 
 
-def stub(report: MakeReport, facts: StubFacts) -> Signal:
-    """Return the signal for the stub pass; complete and clean stubs win over any claim, as GREEN does."""
-    if facts.complete and not facts.dirty:
+def stub(report: MakeReport, *, complete: bool, dirty: bool = False) -> Signal:
+    """Return the signal for the stub pass; complete and clean stubs win over any claim, as GREEN does.
+
+    Args:
+        report: The claim.
+        complete: Measured: every new symbol of the task is there and the type check passes.
+        dirty: Measured: a body is more than the stub, or something else was changed.
+    """
+    if complete and not dirty:
         return Signal.STUBBED
     match report:
         case Complete():

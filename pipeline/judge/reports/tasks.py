@@ -201,7 +201,7 @@ def _bad_dependency(pointer: str, what: str) -> Malformed:
     return Malformed(f"At {pointer}: {what}.", pointer)
 
 
-def _task(task: SplitTask, id_: str, ids: Sequence[str]) -> Task:
+def _task(task: SplitTask, id_: str, ids: Sequence[str] = ()) -> Task:
     return Task(
         id=id_,
         title=task.title,
@@ -257,7 +257,7 @@ def task_of_issue(title: str, body: str) -> Task:
     Criteria are the items below "Acceptance criteria", else all checkboxes, else the title.
     """
     criteria = tuple(_criteria(body)) or (title,)
-    return _only_task(SplitTask(title=title[:_LONGEST], acceptance_criteria=criteria, files=(), test_files=()))
+    return _task(SplitTask(title=title[:_LONGEST], acceptance_criteria=criteria, files=(), test_files=()), ONLY)
 
 
 def task_as_done(
@@ -268,28 +268,15 @@ def task_as_done(
     tests_to_change: tuple[OldTest, ...],
 ) -> Task:
     """Return the task with what came of it: its files by side, the names that are new, the old tests that change."""
-    return _only_task(
-        SplitTask(
-            title=task.title,
-            acceptance_criteria=task.acceptance_criteria,
-            files=files,
-            test_files=test_files,
-            symbols=symbols,
-            tests_to_change=tests_to_change,
-        )
+    done = SplitTask(
+        title=task.title,
+        acceptance_criteria=task.acceptance_criteria,
+        files=files,
+        test_files=test_files,
+        symbols=symbols,
+        tests_to_change=tests_to_change,
     )
-
-
-def _only_task(said: SplitTask) -> Task:
-    return Task(
-        id=ONLY,
-        title=said.title,
-        files=said.files,
-        test_files=said.test_files,
-        symbols=said.symbols,
-        tests_to_change=said.tests_to_change,
-        body=body_of(said, ONLY),
-    )
+    return _task(done, ONLY)
 
 
 def _criteria(body: str) -> Iterator[str]:

@@ -44,18 +44,6 @@ class Library(Protocol):
         ...
 
 
-class NoLibrary:
-    """Knows no recipe."""
-
-    def find(self, name: str) -> Source | None:  # noqa: ARG002  (the protocol's)
-        """Return None."""
-        return None
-
-    def names(self) -> tuple[str, ...]:
-        """Return nothing."""
-        return ()
-
-
 OPERATIONS: Final = ("insert_after", "insert_before", "replace", "remove", "change")
 _WITH_STEP: Final = frozenset({"insert_after", "insert_before", "replace"})
 
@@ -237,7 +225,7 @@ def checked(text: str, library: Library | None = None, *, path: str = "") -> tup
 
 def checked_source(source: Source, library: Library | None = None) -> Checked:
     """Return the same of a recipe that was found, with all the files that it is made of."""
-    checker = _Checker(library or NoLibrary())
+    checker = _Checker(library)
     recipe, problems = checker.file(source, ())
     return Checked(recipe, tuple(dict.fromkeys(problems)), tuple(checker.sources.values()))
 
@@ -245,7 +233,7 @@ def checked_source(source: Source, library: Library | None = None) -> Checked:
 class _Checker:
     """Checks a file and those that it names, each once."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library | None) -> None:
         self.sources: dict[str, Source] = {}
         self._library = library
         self._known: dict[tuple[str, int], tuple[Recipe | None, tuple[Problem, ...]]] = {}
@@ -271,9 +259,10 @@ class _Checker:
 
     def _named(self, name: str, at: str, stack: tuple[str, ...]) -> tuple[Recipe | None, Sequence[Problem]]:
         """Return the recipe of that name, or what is wrong with it, or with naming it here."""
-        source = self._library.find(name)
+        source = self._library.find(name) if self._library is not None else None
         if source is None:
-            near = misspelt("recipe_not_found", at, f"there is no recipe {name!r}", name, self._library.names())
+            names = self._library.names() if self._library is not None else ()
+            near = misspelt("recipe_not_found", at, f"there is no recipe {name!r}", name, names)
             return None, [near]
         if source.path in stack:
             circle = " -> ".join((*stack[stack.index(source.path) :], source.path))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.matrix.engine.protocols import TRUNK, Decision, Effect
 from pipeline.matrix.recipes.model import Kind, Recipe, Step
 from pipeline.matrix.recipes.plan import MOST_ITEMS, planned_graph, posture_of
-from pipeline.matrix.recipes.rules import input_names
+from pipeline.matrix.recipes.rules import ancestors, input_names
 from pipeline.matrix.recipes.step_table import (
     BOUNDS,
     At,
@@ -149,6 +149,7 @@ class RecipeMachine:
         self.steps = {step.id: step for step in recipe.steps}
         self.plan = planned_graph(recipe, values)
         self.order = self.plan.order
+        self._ancestors = ancestors(recipe.steps)
         self.waits = {
             step.id: (*step.depends_on, *(one.earlier for one in self.plan.after[step.id])) for step in recipe.steps
         }
@@ -258,14 +259,7 @@ class RecipeMachine:
 
     def ancestors(self, id_: str) -> tuple[str, ...]:
         """Return the steps of the file that a step depends on, directly or not, in order."""
-        found: set[str] = set()
-        open_ = list(self.steps[id_].depends_on)
-        while open_:
-            one = open_.pop()
-            if one not in found:
-                found.add(one)
-                open_ += self.steps[one].depends_on
-        return tuple(one for one in self.order if one in found)
+        return tuple(one for one in self.order if one in self._ancestors[id_])
 
     def lists_of(self, id_: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the `for_each` steps over the payload of a step, each with the keys below it."""

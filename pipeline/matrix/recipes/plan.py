@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.matrix.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
 from pipeline.matrix.recipes.reading import Problem, misspelt
-from pipeline.matrix.recipes.rules import unreviewed
+from pipeline.matrix.recipes.rules import ancestors, unreviewed
 from pipeline.matrix.recipes.step_table import BOUNDS as STEP_BOUNDS
 from pipeline.matrix.recipes.step_table import Bound
 from pipeline.matrix.recipes.templates import Reference, filled, listed, only_reference, references
 from pipeline.matrix.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
-from pipeline.matrix.routing.phases import Phases
+from pipeline.matrix.routing.state import Phases
 from pipeline.matrix.scheduling import graph
 from pipeline.matrix.scheduling.graph import Conflict, Posture, planned
 from pipeline.matrix.scheduling.graph import Step as Node
@@ -65,14 +65,13 @@ def _own(recipe: Recipe) -> dict[str, Step]:
 
 
 def _faults(recipe: Recipe, own: dict[str, Step]) -> Iterator[str]:
-    by_id = {step.id: step for step in recipe.steps}
+    above = ancestors(recipe.steps)
     at = {step.phase: step.id for step in recipe.steps if step.phase is not None}
-    of_review = _above(by_id, at["review"])
     work = at["build"] if "build" in at else at["tasks"]
     for id_, step in own.items():
         if step.kind is not Kind.AGENT or step.agent != "make":
             yield f"{id_!r} stands beside the phases of an issue, and is no step of `agent: make`"
-        elif work not in _above(by_id, id_) or id_ not in of_review:
+        elif work not in above[id_] or id_ not in above[at["review"]]:
             yield f"{id_!r} has to stand between {work!r} and {at['review']!r}: write it with `insert_after`"
         elif keys := sorted(step.model_dump(exclude_defaults=True).keys() - _KEYS):
             yield f"{id_!r} has {', '.join(keys)}, which mean nothing between the phases of an issue"
@@ -80,17 +79,6 @@ def _faults(recipe: Recipe, own: dict[str, Step]) -> Iterator[str]:
             yield f"{id_!r} names a payload, and no step before it has one"
     if len(own) > MOST_OWN:
         yield f"{len(own)} steps stand between the phases of an issue, {MOST_OWN} may"
-
-
-def _above(by_id: dict[str, Step], id_: str) -> frozenset[str]:
-    found: set[str] = set()
-    open_ = [*by_id[id_].depends_on]
-    while open_:
-        one = open_.pop()
-        if one not in found:
-            found.add(one)
-            open_ += by_id[one].depends_on
-    return frozenset(found)
 
 
 ATTEMPTS: Final = 2

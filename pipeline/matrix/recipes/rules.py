@@ -138,7 +138,7 @@ def going_along(steps: Mapping[str, Step], plan: Plan, above: Collection[str]) -
 def unreviewed(recipe: Recipe, plan: Plan) -> Iterator[Problem]:
     """Yield the writers that nobody looks at and whose work would be published by way of another one's files."""
     by_id = {step.id: step for step in recipe.steps}
-    above = _ancestors(recipe.steps, by_id)
+    above = ancestors(recipe.steps)
     for number, step in enumerate(recipe.steps):
         if step.kind is not Kind.PUBLISH:
             continue
@@ -220,7 +220,7 @@ def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
     """Return what is wrong with a recipe that is well typed, in no order."""
     by_id = {step.id: step for step in recipe.steps}
     inputs = tuple(one.name for one in recipe.inputs)
-    above = _ancestors(recipe.steps, by_id)
+    above = ancestors(recipe.steps)
     found = [*_names(recipe), *_change(recipe), *_lists(recipe), *_patterns(recipe)]
     found += [*_phases(recipe, above), *_seams(recipe, above)]
     for number, step in enumerate(recipe.steps):
@@ -455,20 +455,19 @@ def _cycle(steps: Sequence[Step], by_id: Mapping[str, Step]) -> Iterator[Problem
         yield Problem("cycle", f"/steps/{number}/depends_on", message)
 
 
-def _ancestors(steps: Sequence[Step], by_id: Mapping[str, Step]) -> dict[str, frozenset[str]]:
+def ancestors(steps: Sequence[Step]) -> dict[str, frozenset[str]]:
     """Return what each step depends on, directly or not; of a circle each member depends on all."""
+    by_id = {step.id: step for step in steps}
     found: dict[str, frozenset[str]] = {}
     for step in steps:
-        known = [name for name in step.depends_on if name in by_id]
-        if all(name in found for name in known):
-            found[step.id] = frozenset(known).union(*(found[name] for name in known))
-            continue
         seen: set[str] = set()
-        stack = [name for name in step.depends_on if name in by_id]
-        while stack:
-            name = stack.pop()
-            if name not in seen:
-                seen.add(name)
-                stack += [above for above in by_id[name].depends_on if above in by_id]
+        waiting = [step.id]
+        while waiting:
+            for name in by_id[waiting.pop()].depends_on:
+                if name in found:  # known to the end already
+                    seen |= {name, *found[name]}
+                elif name in by_id and name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
         found[step.id] = frozenset(seen)
     return found

@@ -54,17 +54,14 @@ def routed_words(action: Action, at: Step | None = None) -> str:
 
     For example `back to PLAN (3), at most 2 per run, then FAILURE`.
     """
+    what = limited_words(action, at)
+    if not isinstance(action, Retry | Return | Again | AskPerson):
+        return what
+    bound = BOUNDS[action.loop]
     what = action_words(action, at)
-    if isinstance(action, NextTask):
-        return _next_task(what, at)
-    match action:
-        case Retry(_, loop) | Return(loop) | Again(loop) | AskPerson(loop):
-            bound = BOUNDS[loop]
-            if bound.limit is None:
-                return f"{what}, as often as a person asks"
-            return f"{what}, at most {limit_words(loop)}, then {exhausted_words(bound)}"
-        case _:
-            return what
+    if bound.limit is None:
+        return f"{what}, as often as a person asks"
+    return f"{what}, at most {limit_words(action.loop)}, then {exhausted_words(bound)}"
 
 
 def limited_words(action: Action, at: Step | None = None) -> str:
@@ -72,16 +69,12 @@ def limited_words(action: Action, at: Step | None = None) -> str:
     what = action_words(action, at)
     match action:
         case NextTask():
-            return _next_task(what, at)
+            beside = f"; of tasks side by side first {step_words(Step.INTEGRATE)}" if at is Step.IMPLEMENT else ""
+            return f"{what}, after the last {step_words(Step.FINAL_REVIEW)}{beside}"
         case Retry(_, loop) | Return(loop) | Again(loop) | AskPerson(loop):
             return f"{what}, limit {loop.value}"
         case _:
             return what
-
-
-def _next_task(what: str, at: Step | None) -> str:
-    beside = f"; of tasks side by side first {step_words(Step.INTEGRATE)}" if at is Step.IMPLEMENT else ""
-    return f"{what}, after the last {step_words(Step.FINAL_REVIEW)}{beside}"
 
 
 def limit_words(loop: Loop) -> str:

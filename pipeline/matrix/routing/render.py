@@ -139,11 +139,6 @@ def refresh(text: str, generated: Mapping[str, str] | None = None) -> str:
     return _BLOCK.sub(renewed, text)
 
 
-def block_names(text: str) -> list[str]:
-    """Return the names of the blocks in *text*, in their order."""
-    return [found["name"] for found in _BLOCK.finditer(text)]
-
-
 def _fenced(diagram: str) -> str:
     return f"```mermaid\n{diagram}\n```"
 

@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pipeline.matrix.engine.protocols import TRUNK
-from pipeline.matrix.routing.phases import Written
-from pipeline.matrix.routing.state import Event, MatrixLane, RunState, TaskState, TaskStatus
+from pipeline.matrix.routing.state import Event, MatrixLane, RunState, TaskState, TaskStatus, Written
 from pipeline.vocabulary import MEASURED_GREEN, Loop, Question, Signal, Step
 
 if TYPE_CHECKING:

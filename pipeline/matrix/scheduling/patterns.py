@@ -10,9 +10,12 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.policy.paths import TRACKER, canonical, collision_key, is_git_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 EVERYTHING: Final = "**/*"
 LONGEST: Final = 400
@@ -90,7 +93,27 @@ def _parts(path: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def _meet(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
-    """Return whether two lists of parts have a path in common, without recursion: the lists may be long."""
+    """Return whether two lists of parts have a path in common."""
+    return _have_common(left, right, _ANY_PARTS, _names_meet)
+
+
+@lru_cache(maxsize=65_536)
+def _names_meet(left: str, right: str) -> bool:
+    """Return whether two patterns for a single path part match a common name."""
+    if not _WILD & (set(left) | set(right)):
+        return left == right
+    return _have_common(left, right, "*", lambda one, other: one == other or "?" in {one, other})
+
+
+def _have_common(left: Sequence[str], right: Sequence[str], many: str, fit: Callable[[str, str], bool]) -> bool:
+    """Return whether two patterns match a common sequence, without recursion: they may be long.
+
+    Args:
+        left: Its elements.
+        right: Those of the other one.
+        many: The element that stands for any number of others.
+        fit: Whether two other elements match a common one.
+    """
     reached = [[False] * (len(right) + 1) for _ in range(len(left) + 1)]
     reached[0][0] = True
     for at, row in enumerate(reached):
@@ -99,44 +122,10 @@ def _meet(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
                 continue
             one = left[at] if at < len(left) else None
             other = right[beside] if beside < len(right) else None
-            if one == _ANY_PARTS:
+            if one == many or (other == many and one is not None):
                 reached[at + 1][beside] = True
-            if other == _ANY_PARTS:
+            if other == many or (one == many and other is not None):
                 row[beside + 1] = True
-            if one is None or other is None:
-                continue
-            if one == _ANY_PARTS:
-                row[beside + 1] = True
-            elif other == _ANY_PARTS:
-                reached[at + 1][beside] = True
-            elif _names_meet(one, other):
-                reached[at + 1][beside + 1] = True
-    return reached[-1][-1]
-
-
-@lru_cache(maxsize=65_536)
-def _names_meet(left: str, right: str) -> bool:
-    """Return whether two patterns for a single path part match a common name."""
-    if not _WILD & (set(left) | set(right)):
-        return left == right
-    reached = [[False] * (len(right) + 1) for _ in range(len(left) + 1)]
-    reached[0][0] = True
-    for at, row in enumerate(reached):
-        for beside, here in enumerate(row):
-            if not here:
-                continue
-            one = left[at] if at < len(left) else ""
-            other = right[beside] if beside < len(right) else ""
-            if one == "*":
-                reached[at + 1][beside] = True
-            if other == "*":
-                row[beside + 1] = True
-            if not one or not other:
-                continue
-            if one == "*":
-                row[beside + 1] = True
-            elif other == "*":
-                reached[at + 1][beside] = True
-            elif one == other or "?" in {one, other}:
+            if one is not None and other is not None and many not in {one, other} and fit(one, other):
                 reached[at + 1][beside + 1] = True
     return reached[-1][-1]

@@ -21,16 +21,8 @@ import anyio
 
 from pipeline.process import BOX_HOME, MODEL_PORT, MODEL_URL, BoxError, Command, Completed, Gateway, Mount, Namespaces
 from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS
-from pipeline.sandbox.boxes import canary, seccomp
-from pipeline.sandbox.boxes.channel import Channel, opened_channel
-from pipeline.sandbox.boxes.children import Child, Outcome, run_child, wait_gone
-from pipeline.sandbox.boxes.helper_process import (
-    helper_command,
-    memory_file,
-    namespace_prefix,
-    received_descriptors,
-    tool,
-)
+from pipeline.sandbox.boxes import canary, helper_process, seccomp
+from pipeline.sandbox.boxes.children import Channel, Child, opened_channel, run_child, wait_gone
 from pipeline.sandbox.boxes.limits import OWN_LIMITS
 from pipeline.sandbox.boxes.orphans import clear_orphans
 from pipeline.trees import opened
@@ -245,15 +237,11 @@ class Bubblewrap:
             stack.enter_context(mount_points(command.mounts))
             channel, told = stack.enter_context(opened_channel(command))
             start = stack.enter_context(_start(self, replace(command, env={**command.env, **told})))
-            status = start.status
             ended = await _run_with_gateway(start, command, channel)
-            code = status.exit_code()
-        if code is None and not (ended.timed_out or ended.dismissed):
+        if ended.exit_code is None and ended.signal is None and not ended.timed_out:
             words = ended.stderr.decode(errors="replace").strip()[-2000:]
-            raise BoxError(words or f"bubblewrap ended with {ended.returncode} before the command did")
-        # A process that a signal ended is reported by the init of the box the way that a shell does.
-        by_signal = code is not None and code - _BY_SIGNAL in set(signal.Signals)
-        return ended.completed(_BY_SIGNAL - code if code is not None and by_signal else code)
+            raise BoxError(words or f"bubblewrap ended with {start.status.returncode} before the command did")
+        return ended
 
     async def canary(self) -> Proof:
         """Return the proof that a command in this box can neither write, connect nor look outside (tried once)."""
@@ -278,22 +266,22 @@ def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
     with contextlib.ExitStack() as stack:
         namespaces = _namespaces(command)
         status = stack.enter_context(_status_pipe(model=command.network == "model"))
-        files = {path: stack.enter_context(memory_file(text.encode())) for path, text in MADE_UP.items()}
+        files = {path: stack.enter_context(helper_process.memory_file(text.encode())) for path, text in MADE_UP.items()}
         sources = _sources(box, command)
         said = [*options(command, sources, files), "--json-status-fd", str(status.write_end)]
         descriptors = [status.write_end, *files.values()]
-        if rules := _filter():
-            descriptors.append(stack.enter_context(memory_file(rules)))
+        if rules := seccomp.program():
+            descriptors.append(stack.enter_context(helper_process.memory_file(rules)))
             said += ["--seccomp", str(descriptors[-1])]
-        descriptors.append(stack.enter_context(memory_file("\0".join([*said, ""]).encode())))
+        descriptors.append(stack.enter_context(helper_process.memory_file("\0".join([*said, ""]).encode())))
         argv = (box.program, "--args", str(descriptors[-1]), "--", *OWN_LIMITS, *command.argv)
         if box.owner is not None or status.channel is not None:
             descriptors += [] if status.far is None else [status.far.fileno()]
-            argv, told = stack.enter_context(helper_command(_order(box, command, argv, status)))
+            argv, told = stack.enter_context(helper_process.helper_command(_order(box, command, argv, status)))
             descriptors.append(told)
         if namespaces is None and status.channel is not None and box.owner is None:
-            argv = (tool("unshare"), "--user", "--map-root-user", "--", *argv)
-        yield _Start((*namespace_prefix(namespaces), *argv), tuple(descriptors), status)
+            argv = (helper_process.tool("unshare"), "--user", "--map-root-user", "--", *argv)
+        yield _Start((*helper_process.namespace_prefix(namespaces), *argv), tuple(descriptors), status)
 
 
 def _namespaces(command: Command) -> Namespaces | None:
@@ -321,38 +309,26 @@ def _order(box: Bubblewrap, command: Command, argv: tuple[str, ...], status: _St
     }
 
 
-def _filter() -> bytes:
-    """Return the filter of refused system calls, empty where there is no list for this processor."""
-    try:
-        return seccomp.program()
-    except seccomp.UnknownProcessorError:
-        return b""
-
-
-async def _run_with_gateway(start: _Start, command: Command, channel: Channel | None) -> Outcome:
+async def _run_with_gateway(start: _Start, command: Command, channel: Channel | None) -> Completed:
     """Run the box, and let the gateway answer on the socket that the helper sends.
 
     Raises:
         BoxError: the box could not be set up.
         Exception: whatever the command's talk has raised.
     """
-    ended: Outcome | None = None
+    ended: Completed | None = None
     failed: Exception | None = None
     async with anyio.create_task_group() as tasks:
         if start.status.channel is not None and command.gateway is not None:
             tasks.start_soon(_serve, start.status.channel, command.gateway)
         try:
             ended = await run_child(
+                command,
                 start.argv,
                 cwd=Path("/"),
                 env={"PATH": ENV["PATH"]},
-                stdin=command.stdin,
-                timeout_s=command.timeout_s,
-                output_limit=command.output_limit,
                 guard=start.status,
                 pass_fds=start.descriptors,
-                talk=command.talk,
-                on_line=command.on_line,
                 channel=channel,
             )
         except Exception as error:  # noqa: BLE001  (out of a task group it would come as a group)
@@ -366,7 +342,7 @@ async def _run_with_gateway(start: _Start, command: Command, channel: Channel | 
 async def _serve(channel: socket.socket, gateway: Gateway) -> None:
     await anyio.wait_readable(channel)
     try:
-        (listener,) = received_descriptors(channel, 1)
+        (listener,) = helper_process.received_descriptors(channel, 1)
     except BoxError:
         return  # the box failed before it had a network, and says so itself
     async with gateway.serve(socket.socket(fileno=listener)):
@@ -381,6 +357,7 @@ class _Status:
     write_end: int
     channel: socket.socket | None = None
     far: socket.socket | None = None
+    returncode: int = 0
     _said: bytes = b""
     _open: bool = True
 
@@ -408,10 +385,15 @@ class _Status:
         finally:
             os.close(pidfd)
 
-    def exit_code(self) -> int | None:
+    def code(self, returncode: int) -> int | None:
+        self.returncode = returncode
         self._read()
         found = _EXIT_CODE.search(self._said)
-        return int(found[1]) if found else None
+        if found is None:
+            return None
+        code = int(found[1])
+        # A process that a signal ended is reported by the init of the box the way that a shell does.
+        return _BY_SIGNAL - code if code - _BY_SIGNAL in set(signal.Signals) else code
 
     def _read(self) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -1,4 +1,4 @@
-"""Runs a child process: feeds its input, collects its output, limits its time and ends it with the box's `Guard`."""
+"""Runs a child process: feeds it, collects what it says, limits its time and ends it with the box's `Guard`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 import signal
+import socket
+import struct
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pipeline.process import NO_ANSWER, Answer, BoxError, Completed, Talk
+from pipeline.process import NO_ANSWER, SOCKET, Answer, BoxError, Completed
 from pipeline.sandbox.boxes.orphans import Recording
 
 if TYPE_CHECKING:
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-    from pipeline.sandbox.boxes.channel import Channel
+    from pipeline.process import Command, Talk
 
+_CHUNK: Final = 65_536
 _BREAK: Final = re.compile(rb"[\r\n]+")
 _LONGEST: Final = 256_000
 """The longest line, in bytes, that is passed on; of a longer one nothing is: half of it might be half of a secret."""
@@ -96,6 +99,99 @@ class Capture:
         return bytes(self.head) + f"\n[... {dropped} bytes left out ...]\n".encode() + bytes(end)
 
 
+# --- the socket of a command ------------------------------------------------------------------------------------
+
+
+_CREDENTIALS: Final = struct.Struct("iII")  # struct ucred: process, user, group
+
+
+@dataclass
+class Channel:
+    """A socket between the driver and one command: the command reads its request from it and writes its records to it.
+
+    A socket cannot be opened by name, not even through `/proc`, so nobody reads what was written, and nothing can be
+    put in its place: no link, no FIFO, no device. The kernel says which process wrote each piece. What comes is bounded
+    in size (ADR-R95). The command's end is closed here once the command has started.
+    """
+
+    near: socket.socket
+    far: socket.socket
+    request: bytes
+    limit: int
+    _data: bytearray = field(default_factory=bytearray, init=False)
+    _writer: int = field(default=0, init=False)
+    _fault: str = field(default="", init=False)
+
+    @property
+    def number(self) -> int:
+        """Return the file descriptor that the command inherits."""
+        return self.far.fileno()
+
+    def started(self) -> None:
+        """Close the command's end in the driver, after the command has inherited it."""
+        self.far.close()
+
+    async def serve(self) -> None:
+        """Send the request, then receive records until the command closes its end or breaks a rule."""
+        await self._send()
+        while not self._fault:
+            await anyio.lowlevel.checkpoint()  # who writes without end may not hold up a time limit
+            try:
+                if not self._receive():
+                    return
+            except BlockingIOError:
+                await anyio.wait_readable(self.near)
+        self.near.close()  # what writes on is told so, instead of waiting for a reader
+
+    def answer(self) -> Answer:
+        """Return the received records, and the rule that was broken, if any."""
+        return Answer(bytes(self._data), self._fault)
+
+    async def _send(self) -> None:
+        left = memoryview(self.request)
+        while left:
+            try:
+                left = left[self.near.send(left) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self.near)
+            except OSError:  # it ended, and will not be told
+                return
+        with contextlib.suppress(OSError):
+            self.near.shutdown(socket.SHUT_WR)
+
+    def _receive(self) -> bool:
+        """Receive what has arrived; return whether more may come."""
+        try:
+            data, notes, _, _ = self.near.recvmsg(_CHUNK, socket.CMSG_SPACE(_CREDENTIALS.size))
+        except ConnectionError:
+            return False
+        if not data:
+            return False
+        writer = next((_CREDENTIALS.unpack(value)[0] for _, kind, value in notes if kind == socket.SCM_CREDENTIALS), 0)
+        self._writer = self._writer or writer
+        if writer != self._writer:
+            self._fault = "another process wrote into the records"
+        elif len(self._data) + len(data) > self.limit:
+            self._fault = f"the records are larger than {self.limit} bytes"
+        else:
+            self._data += data
+        return True
+
+
+@contextlib.contextmanager
+def opened_channel(command: Command) -> Generator[tuple[Channel | None, dict[str, str]]]:
+    """Yield a command's channel and the environment variable that names it; None and {} for one without a request."""
+    if command.request is None:
+        yield None, {}
+        return
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with near, far:
+        near.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        near.setblocking(False)
+        channel = Channel(near, far, command.request, command.answer_limit)
+        yield channel, {SOCKET: str(channel.number)}
+
+
 _IGNORED_IN_BACKGROUND: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 
@@ -119,7 +215,6 @@ def default_for_children() -> Generator[None]:
 _GRACE_S: Final = 5.0
 _FAREWELL_S: Final = 2.0
 """The seconds that a command gets to end by itself after its talk is over: its result is known."""
-_CHUNK: Final = 65_536
 _recording: ContextVar[Recording | None] = ContextVar("recording", default=None)
 
 
@@ -162,36 +257,9 @@ class Guard(Protocol):
         """
         ...
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of the child process itself. `returncode` is negative for a signal.
-
-    `dismissed` is one that was killed because its talk was over and it did not end.
-    """
-
-    returncode: int
-    timed_out: bool
-    dismissed: bool
-    stdout: bytes
-    stderr: bytes
-    truncated: bool
-    seconds: float
-    answer: Answer = NO_ANSWER
-
-    def completed(self, code: int | None) -> Completed:
-        """Return the command's result with the exit code `code`: negative for a signal, None if it has none."""
-        known = None if self.timed_out else -signal.SIGKILL if self.dismissed else code
-        return Completed(
-            exit_code=known if known is not None and known >= 0 else None,
-            signal=-known if known is not None and known < 0 else None,
-            timed_out=self.timed_out,
-            stdout=self.stdout,
-            stderr=self.stderr,
-            truncated=self.truncated,
-            seconds=self.seconds,
-            answer=self.answer,
-        )
+    def code(self, returncode: int) -> int | None:
+        """Return the command's exit code, given the child's: negative for a signal, None if it has none."""
+        ...
 
 
 @dataclass
@@ -217,57 +285,50 @@ class _Conversation:
 
 
 async def run_child(
+    command: Command,
     argv: tuple[str, ...],
     *,
-    cwd: Path | None,
+    cwd: Path,
     env: Mapping[str, str],
-    stdin: bytes,
-    timeout_s: float,
-    output_limit: int,
     guard: Guard,
     pass_fds: tuple[int, ...] = (),
     mark: str = "",
-    talk: Talk | None = None,
-    on_line: Callable[[bytes], None] | None = None,
-    channel: Channel | None = None,
-) -> Outcome:
+    channel: Channel | None,
+) -> Completed:
     """Run the child until it ends, is over its time limit or is cancelled; all its processes are dead on return.
 
     Args:
-        argv: The program, by its path, and its arguments.
-        cwd: Where it starts.
+        command: What runs in the box.
+        argv: The program that runs it, by its path, and its arguments.
+        cwd: Where that starts.
         env: Its whole environment.
-        stdin: What it is fed.
-        timeout_s: When it is killed.
-        output_limit: How many bytes of each stream are kept.
         guard: What the box knows about its processes.
         pass_fds: Descriptors that it inherits.
         mark: `NAME=value` in the environment of all that it starts, if the box needs one to find them.
-        talk: What has its stdin and stdout instead.
-        on_line: Gets each whole line of its output as it comes.
         channel: The socket on which it gets a request and answers; it inherits the other end.
 
     Raises:
         BoxError: the child could not be started, or something of it survived.
-        Exception: whatever `talk` has raised.
+        Exception: whatever the command's talk has raised.
     """
     began = time.monotonic()
-    captures = tuple(Capture(output_limit, Lines(on_line) if on_line is not None else None) for _ in range(2))
+    heard = command.on_line
+    captures = tuple(Capture(command.output_limit, Lines(heard) if heard is not None else None) for _ in range(2))
     process = await _start(argv, cwd, env, pass_fds if channel is None else (*pass_fds, channel.number))
     for holder in filter(None, (guard, channel)):
         holder.started()
     recording = _recording.get()
     if recording is not None:
         recording.write(process.pid, mark)
-    limit = anyio.CancelScope(deadline=anyio.current_time() + timeout_s)
+    limit = anyio.CancelScope(deadline=anyio.current_time() + command.timeout_s)
     over = anyio.CancelScope()
-    conversation = None if talk is None else _Conversation(talk, over)
+    conversation = None if command.talk is None else _Conversation(command.talk, over)
     survived: BoxError | None = None
     async with process, _child(process.pid) as child, anyio.create_task_group() as streams:
         stdin_pipe, stdout_pipe, stderr_pipe = _pipes(process)
         try:
             if conversation is None:
-                streams.start_soon(_feed, stdin_pipe, stdin)
+                streams.start_soon(_feed, stdin_pipe, command.stdin)
                 streams.start_soon(_drain, stdout_pipe, captures[0])
             else:
                 streams.start_soon(conversation.hold, stdin_pipe, stdout_pipe)
@@ -294,10 +355,11 @@ async def run_child(
         recording.remove()
     if conversation is not None and conversation.failed is not None:
         raise conversation.failed
-    return Outcome(
-        returncode=returncode,
+    code = None if limit.cancelled_caught else -signal.SIGKILL if over.cancelled_caught else guard.code(returncode)
+    return Completed(
+        exit_code=code if code is not None and code >= 0 else None,
+        signal=-code if code is not None and code < 0 else None,
         timed_out=limit.cancelled_caught,
-        dismissed=over.cancelled_caught,
         stdout=captures[0].content(),
         stderr=captures[1].content(),
         truncated=any(capture.truncated for capture in captures),

@@ -18,9 +18,9 @@ from typing import Final
 
 from pipeline.pids import carries, pids, stat_of
 from pipeline.process import BoxError, Command, Completed
+from pipeline.sandbox.boxes.bubblewrap import ENV
 from pipeline.sandbox.boxes.canary import Proof
-from pipeline.sandbox.boxes.channel import opened_channel
-from pipeline.sandbox.boxes.children import Child, run_child, wait_gone
+from pipeline.sandbox.boxes.children import Child, opened_channel, run_child, wait_gone
 from pipeline.sandbox.boxes.limits import LIMITS
 from pipeline.scratch import scratch_folder
 
@@ -55,32 +55,17 @@ class NoBox:
         """
         with scratch_folder("home") as home:
             mark = f"{_MARK}={secrets.token_hex(16)}"
-            env = {
-                "HOME": str(home),
-                "PATH": "/usr/local/bin:/usr/bin:/bin",
-                "TMPDIR": str(home),
-                "LANG": "C.UTF-8",
-                "TERM": "dumb",
-                "USER": "agent",
-                "SHELL": "/bin/sh",
-                **command.env,
-                _MARK: mark.partition("=")[2],
-            }
+            always = {**ENV, "HOME": str(home), "TMPDIR": str(home)}
             with opened_channel(command) as (channel, told):
-                ended = await run_child(
+                return await run_child(
+                    command,
                     (*supervisor_prefix(), *LIMITS, *command.argv),
                     cwd=command.cwd,
-                    env={**env, **told},
-                    stdin=command.stdin,
-                    timeout_s=command.timeout_s,
-                    output_limit=command.output_limit,
+                    env={**always, **command.env, _MARK: mark.partition("=")[2], **told},
                     guard=_Sweeper(mark),
                     mark=mark,
-                    talk=command.talk,
-                    on_line=command.on_line,
                     channel=channel,
                 )
-        return ended.completed(ended.returncode)
 
     async def canary(self) -> Proof:
         """Return a proof that says that nothing is isolated, as configured."""
@@ -113,6 +98,9 @@ class _Sweeper:
             for pid in found:
                 await _kill(pid)
         raise BoxError("the command kept starting processes while it was being killed")
+
+    def code(self, returncode: int) -> int:
+        return returncode
 
     def _is_ours(self, pid: int, session: int) -> bool:
         fields = stat_of(pid)

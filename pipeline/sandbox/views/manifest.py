@@ -10,24 +10,32 @@ the entries that do not.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import os
 import stat
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.judge.policy.paths import collision_key
+from pipeline.judge.policy.paths import collision_key, ways
 from pipeline.judge.policy.rights import Change, ChangeKind
-from pipeline.trees import opened, opened_regular
+from pipeline.trees import opened, opened_parent, opened_regular, read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
 _CHUNK: Final = 1 << 20
 _SET_BITS: Final = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
+
+
+_STAMPED: Final = attrgetter(
+    *("st_mode", "st_ino", "st_dev", "st_nlink", "st_uid", "st_gid", "st_size", "st_mtime_ns", "st_ctime_ns")
+)
 
 
 class EntryKind(StrEnum):
@@ -56,17 +64,7 @@ class Stamp(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> Stamp:
         """Return the stamp of an lstat result."""
-        return cls(
-            status.st_mode,
-            status.st_ino,
-            status.st_dev,
-            status.st_nlink,
-            status.st_uid,
-            status.st_gid,
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-        )
+        return cls(*_STAMPED(status))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +185,30 @@ def look(parent: int, name: str, status: os.stat_result) -> Entry:
     )
 
 
+def look_at(top: int, path: str) -> Entry | None:
+    """Return the entry at `path` below the folder `top`, None if there is none.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_parent(top, path) as (parent, name):
+        return look(parent, name, os.stat(name, dir_fd=parent, follow_symlinks=False))
+    return None
+
+
+def read_at(top: int, path: str, limit: int) -> bytes:
+    """Return the content of the regular file at `path` below the folder `top`.
+
+    Raises:
+        OSError: it is no regular file, is larger than *limit* bytes or cannot be read.
+    """
+    with opened_parent(top, path) as (parent, name):
+        content = read_regular(name, limit, parent)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return content
+
+
 @dataclass
 class Account:
     """Counts the bytes and entries that a dispatch added."""
@@ -234,14 +256,25 @@ def _sort(mode: int) -> str:
 
 
 _REPOSITORY: Final = ("/HEAD", "/objects", "/refs")
+_REFUSED: Final = {
+    EntryKind.UNREADABLE: ChangeKind.UNREADABLE,
+    EntryKind.LINK: ChangeKind.SYMLINK,
+    EntryKind.SPECIAL: ChangeKind.SPECIAL,
+}
 
 
-def compare(base: Mapping[str, Entry], after: Mapping[str, Entry]) -> tuple[Change, ...]:
-    """Return every difference by path. A folder counts only where something else was or is."""
+def compare(base: Mapping[str, Entry], after: Mapping[str, Entry], ignored: Collection[str] = ()) -> tuple[Change, ...]:
+    """Return every difference by path. A folder counts only where something else was or is.
+
+    Args:
+        base: The one state.
+        after: The other.
+        ignored: Files that every copy gets beside its tree (`run.ignored`): they are no change.
+    """
     touched = {path for path, entry in after.items() if base.get(path) is not entry} | (base.keys() - after.keys())
     found = {path: _difference(path, base.get(path), after.get(path)) for path in sorted(touched)}
     found |= {path: Change(path, ChangeKind.REPOSITORY) for path in _bare_repositories(base, after, touched)}
-    changes = [change for change in found.values() if change is not None]
+    changes = [change for change in found.values() if change is not None and change.path not in ignored]
     if not any(change.kind is ChangeKind.ADDED for change in changes):
         return tuple(changes)
     collisions = _collisions(after)
@@ -253,27 +286,13 @@ def compare(base: Mapping[str, Entry], after: Mapping[str, Entry]) -> tuple[Chan
     )
 
 
-def without(changes: Iterable[Change], ignored: Collection[str]) -> tuple[Change, ...]:
-    """Return the changes without those of ignored files that every copy gets beside its tree (`run.ignored`)."""
-    return tuple(change for change in changes if change.path not in ignored)
-
-
 def _difference(path: str, before: Entry | None, now: Entry | None) -> Change | None:
     if before == now:
         return None
     if now is None:
         return None if before is None or before.kind is EntryKind.FOLDER else Change(path, ChangeKind.DELETED)
-    match now.kind:
-        case EntryKind.UNREADABLE:
-            return Change(path, ChangeKind.UNREADABLE, detail=now.detail)
-        case EntryKind.LINK:
-            return Change(path, ChangeKind.SYMLINK, detail=now.detail)
-        case EntryKind.SPECIAL:
-            return Change(path, ChangeKind.SPECIAL, detail=now.detail)
-        case EntryKind.FILE | EntryKind.FOLDER:
-            pass
-        case _:
-            assert_never(now.kind)
+    if refused := _REFUSED.get(now.kind):
+        return Change(path, refused, detail=now.detail)
     if before is not None and before.kind is not now.kind:
         return Change(path, ChangeKind.TYPE, detail=before.kind.value)
     if now.links > (before.links if before else 1):
@@ -302,9 +321,7 @@ def _collisions(after: Mapping[str, Entry]) -> dict[str, set[str]]:
 
 def _collision(path: str, collisions: dict[str, set[str]]) -> str | None:
     """Return another path that some file system takes for `path` or a folder above it; None if there is none."""
-    parts = path.split("/")
-    for end in range(1, len(parts) + 1):
-        own = "/".join(parts[:end])
+    for own in ways(path):
         if others := collisions.get(collision_key(own), set()) - {own}:
             return min(others)
     return None

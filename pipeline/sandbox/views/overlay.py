@@ -12,22 +12,31 @@ opaque, everything else is the new file or a folder to merge.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import socket
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from pipeline.process import BoxError, Mount, Namespaces
 from pipeline.sandbox.boxes.helper_process import helper_command, received_descriptors, tool
-from pipeline.sandbox.views.manifest import Account, Entry, EntryKind, Limits, compare, look, unreadable, without
+from pipeline.sandbox.views.manifest import (
+    Account,
+    Entry,
+    EntryKind,
+    Limits,
+    compare,
+    look,
+    look_at,
+    read_at,
+    unreadable,
+)
 from pipeline.sandbox.views.view import Survey
-from pipeline.trees import opened, opened_parent, read_regular
+from pipeline.trees import opened
 
 _OPAQUE: Final = "user.overlay.opaque"
 
@@ -44,7 +53,7 @@ class Layered(Mapping[str, Entry]):
     def __getitem__(self, path: str) -> Entry:
         if path in self._listed:
             return self._listed[path]
-        found = None if path in self._gone else lower_entry(self._lower, path)
+        found = None if path in self._gone else look_at(self._lower, path)
         if found is None:
             raise KeyError(path)
         return found
@@ -54,13 +63,6 @@ class Layered(Mapping[str, Entry]):
 
     def __len__(self) -> int:
         return len(self._listed)
-
-
-def lower_entry(lower: int, path: str) -> Entry | None:
-    """Return the entry at `path` in the lower layer, None if there is none."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_parent(lower, path) as (parent, name):
-        return look(parent, name, os.stat(name, dir_fd=parent, follow_symlinks=False))
-    return None
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Touched:
                 merged = below is not None and below.kind is EntryKind.FOLDER and not _is_opaque(folder)
                 if not merged:
                     self._hidden(lower, name, path, below)
-                with _opened_if(merged, name, lower) as under:
+                with opened(name, lower) if merged and lower is not None else contextlib.nullcontext() as under:
                     self._folder(folder, under, path, depth + 1)
         except (OSError, OverflowError) as error:
             self.after[path] = unreadable(error)
@@ -164,15 +166,6 @@ def _is_opaque(folder: int) -> bool:
         return os.getxattr(folder, _OPAQUE) == b"y"
     except OSError:
         return False
-
-
-@contextlib.contextmanager
-def _opened_if(wanted: bool, name: str, parent: int | None) -> Generator[int | None]:
-    if not wanted or parent is None:
-        yield None
-        return
-    with opened(name, parent) as folder:
-        yield folder
 
 
 _SIZE: Final = 1 << 30
@@ -255,7 +248,7 @@ class OverlayView:
         return Survey(
             Layered(touched.before, self.lower, frozenset()),
             Layered(touched.after, self.lower, touched.gone),
-            without(compare(touched.before, touched.after), self.ignored),
+            compare(touched.before, touched.after, self.ignored),
         )
 
     def read(self, path: str) -> bytes:
@@ -264,15 +257,14 @@ class OverlayView:
         Raises:
             OSError: it is no regular file, is too large or cannot be read.
         """
-        return _read(self.merged, path, self.limits.file_bytes)
+        return read_at(self.merged, path, self.limits.file_bytes)
 
     def pristine(self, path: str) -> bytes | None:
         """Return the content that a file had when the view was made, None if there was no such file."""
-        entry = lower_entry(self.lower, path)
+        entry = look_at(self.lower, path)
         if entry is None or entry.kind is not EntryKind.FILE:
             return None
-        with opened_parent(self.lower, path) as (parent, name):
-            return read_regular(name, entry.size, parent)
+        return read_at(self.lower, path, entry.size)
 
     def close(self) -> None:
         """Close the view; a second call does nothing."""
@@ -347,11 +339,3 @@ def _mounted(layers: tuple[Path, ...], where: Path, owner: int | None) -> tuple[
             words = ended.stderr.decode(errors="replace").strip()
             raise BoxError(f"no overlay view: {words or ended.returncode}")
         return received_descriptors(ours, 4)
-
-
-def _read(top: int, path: str, limit: int) -> bytes:
-    with opened_parent(top, path) as (parent, name):
-        content = read_regular(name, limit, parent)
-    if len(content) > limit:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-    return content

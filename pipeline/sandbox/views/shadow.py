@@ -13,14 +13,15 @@ import stat
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
+from pipeline.judge.policy.paths import ways
 from pipeline.process import BoxError
 from pipeline.run.files import disk
 from pipeline.sandbox.views.decoy_repository import NOTHING, Decoy, DecoyCopy, ShownHistory, Source
-from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
+from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look_at, scan
 from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
 
@@ -109,7 +110,7 @@ class Shadow:
         if paths:
             put(self.files)
             with opened(self.files) as top:
-                found = {path: _looked(top, path) for path in paths}
+                found = {path: look_at(top, path) for path in paths}
             self.over |= {path: entry for path, entry in found.items() if entry is not None}
 
     def _next_tick(self, clock: Path) -> int:
@@ -170,7 +171,7 @@ class Shadow:
             files = [path for path in wanted if (entry := self.base.get(path)) and entry.kind is EntryKind.FILE]
             for path, content in self.decoy.contents(files):
                 self._write(top, path, content)
-            self._finish(top, {*wanted, *(folder for path in wanted for folder in _folders(path))})
+            self._finish(top, {*wanted, *(folder for path in wanted for folder in ways(path)[:-1])})
 
     def moved(self, paths: Iterable[str]) -> None:
         """Record that the content of these paths is now another tree's.
@@ -181,8 +182,8 @@ class Shadow:
         moved = tuple(paths)
         self.decoy.advance(moved)
         with opened(self.files) as top:
-            for path in {*moved, *(folder for one in moved for folder in _folders(one))}:
-                self._note(path, _looked(top, path))
+            for path in {*moved, *(folder for one in moved for folder in ways(one)[:-1])}:
+                self._note(path, look_at(top, path))
 
     def _clear(self, top: int, path: str) -> None:
         """Remove the entry at `path`; if a folder belongs there, create it or keep its content."""
@@ -274,17 +275,6 @@ def _stamp(entry: Entry) -> Stamp:
     if entry.stamp is None:
         raise BoxError(f"a copy holds what could not be looked at: {entry.detail}")
     return entry.stamp
-
-
-def _folders(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
-
-
-def _looked(top: int, path: str) -> Entry | None:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_parent(top, path) as (parent, name):
-        return look(parent, name, os.stat(name, dir_fd=parent, follow_symlinks=False))
-    return None
 
 
 def _strip(folder: int) -> None:

@@ -6,14 +6,12 @@ The branch and the user's worktree are never in it, nor are `.workflow` and the 
 
 from __future__ import annotations
 
-import errno
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.process import Mount
-from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, Manifest, compare, without
-from pipeline.trees import opened, opened_parent, read_regular
+from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, Manifest, compare, read_at
+from pipeline.trees import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -96,7 +94,7 @@ class ShadowView:
     def survey(self) -> Survey:
         """Return the changes of the view from its base; untouched files are not read again."""
         self._after = self.shadow.scan(self.limits)
-        changes = without(compare(self.shadow.base, self._after), self.shadow.over)
+        changes = compare(self.shadow.base, self._after, self.shadow.over)
         self._changed = tuple(change.path for change in changes if self._is_file(change.path))
         return Survey(self.shadow.base, self._after, changes)
 
@@ -106,11 +104,8 @@ class ShadowView:
         Raises:
             OSError: it is no regular file, is too large or cannot be read.
         """
-        with opened(self.host) as top, opened_parent(top, path) as (parent, name):
-            content = read_regular(name, self.limits.file_bytes, parent)
-        if len(content) > self.limits.file_bytes:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-        return content
+        with opened(self.host) as top:
+            return read_at(top, path, self.limits.file_bytes)
 
     def pristine(self, path: str) -> bytes | None:
         """Return the content that a file had when the view was made, None if there was no such file."""

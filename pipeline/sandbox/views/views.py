@@ -8,6 +8,7 @@ that a killed driver left may be half of something, and is made anew.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pipeline.process import WORKSPACE
@@ -65,19 +66,18 @@ class Views:
     overlay: bool = True
     _lowers: list[_Lower] = field(default_factory=list[_Lower], init=False)
     _made: int = field(default=0, init=False)
-    _fault: str | None = field(default=None, init=False)
-    _tried: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._copies = Copies(self.checkout, "shadows", self.box)
 
-    @property
+    @cached_property
     def fault(self) -> str | None:
         """Return why views are shadow copies here, None if they are overlays."""
-        if not self._tried:
-            self._fault = self._try()
-            self._tried = True
-        return self._fault
+        if not self.overlay:
+            return "shadow copies were asked for"
+        if not self.box.maps_paths:
+            return f"the box {self.box.name} shows the host's own paths"
+        return overlay_works(self.checkout.views(), self.box.owner)
 
     def open(self, tree: str, *, writable: bool) -> View:
         """Return a fresh view of `tree`.
@@ -86,13 +86,6 @@ class Views:
             BoxError: it could not be made.
         """
         return self._overlay(tree, writable=writable) if self.fault is None else self._shadow(tree, writable=writable)
-
-    def _try(self) -> str | None:
-        if not self.overlay:
-            return "shadow copies were asked for"
-        if not self.box.maps_paths:
-            return f"the box {self.box.name} shows the host's own paths"
-        return overlay_works(self.checkout.views(), self.box.owner)
 
     def _overlay(self, tree: str, *, writable: bool) -> OverlayView:
         where = self.checkout.new_folder("view")

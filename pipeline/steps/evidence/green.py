@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.judge.evidence.compare import GreenFacts, judge_green, judge_part, passed, still_passing
+from pipeline.judge.evidence.compare import GreenFacts, judge_green, passed, still_passing
 from pipeline.judge.evidence.freeze import canonical
 from pipeline.judge.evidence.observation import Observation, TestRecord
 from pipeline.judge.evidence.quarantine import standing
@@ -225,10 +225,9 @@ async def _run(
     what = f"{which} over the new code, must pass"
     chosen = Selection(files=near) if near else None
     observation = await measure(ctx, tree, chosen, what=what)
-    judge = judge_part if near else judge_green
     may_change = frozenset(test.id for test in task.tests_to_change)
     baseline = baseline_of(ctx)
-    verdict = judge(
+    verdict = judge_green(
         ledger,
         observation,
         kept,
@@ -236,6 +235,7 @@ async def _run(
         unread_before=baseline.unread,
         must_pass=named_by(task, baseline),
         seen_failing=kept_runs.seen_failing(ctx.checkout.root, tree),
+        is_part=bool(near),
     )
     before = ctx.state.task.start or ctx.state.start
     suspects = await confirm(ctx, verdict.regressions, tree, before, observation, start=ctx.state.start, within=chosen)
