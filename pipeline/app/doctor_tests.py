@@ -25,8 +25,7 @@ from pipeline.judge.evidence.observation import Observation, RunState
 from pipeline.progress import counted, duration, few
 from pipeline.sandbox.boxes.box import open_box
 from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.testing.languages.projects.combined import projects_in
-from pipeline.testing.languages.projects.detection import TOP, choose, looked_for
+from pipeline.testing.languages.projects.combined import TOP, choose, looked_for, projects_in
 from pipeline.testing.languages.protocol import Checkouts, Environment, Lookup, Missing, Selection
 from pipeline.testing.languages.table import DEFAULT, LANGUAGES
 from pipeline.testing.measure import baseline

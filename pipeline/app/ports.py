@@ -34,8 +34,7 @@ from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.escapes import EscapeError
 from pipeline.sandbox.views.overlay import overlay_works
 from pipeline.scratch import scratch_folder
-from pipeline.testing.languages.projects.combined import projects_in
-from pipeline.testing.languages.projects.detection import choose, looked_for
+from pipeline.testing.languages.projects.combined import choose, looked_for, projects_in
 from pipeline.testing.languages.table import DEFAULT, LANGUAGES
 from pipeline.testing.verification.context import VerificationContext
 from pipeline.vocabulary import ISSUE_ROLES, Role

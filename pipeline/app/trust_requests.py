@@ -24,8 +24,7 @@ from pipeline.outcomes import Reason
 from pipeline.repo.settings import hooks_folder
 from pipeline.repo.tracked_paths import TrackedFiles
 from pipeline.run.ignored import INCLUDE_FILE, include_patterns
-from pipeline.testing.languages.projects.combined import projects_in
-from pipeline.testing.languages.projects.detection import TOP, choose
+from pipeline.testing.languages.projects.combined import TOP, choose, projects_in
 from pipeline.testing.languages.table import DEFAULT, LANGUAGES
 
 if TYPE_CHECKING:

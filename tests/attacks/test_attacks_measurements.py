@@ -24,7 +24,7 @@ from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.limits import BOX_USER
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.environments.installed import linked
-from pipeline.testing.languages.protocol import InstalledFolder, View
+from pipeline.testing.languages.protocol import PlacedFolder, View
 from pipeline.testing.languages.python.records import read_session
 from pipeline.trees import remove_tree
 
@@ -311,14 +311,14 @@ def test_control_started_as_a_module_the_projects_own_pytest_is_run(tmp_path: Pa
 # --- what outlives a measurement, and what is cleaned up after it
 
 
-def _installed(tmp_path: Path) -> tuple[View, InstalledFolder, Path]:
+def _installed(tmp_path: Path) -> tuple[View, PlacedFolder, Path]:
     victim = tmp_path / "victim"
     (victim / "empty").mkdir(parents=True)
     (victim / "link").symlink_to("/nowhere")
     (tmp_path / "installed" / "left-pad").mkdir(parents=True)
     (tmp_path / "view").mkdir()
     view = View(Mount(tmp_path / "view", tmp_path / "view", writable=True))
-    return view, InstalledFolder(tmp_path / "installed", "node_modules"), victim
+    return view, PlacedFolder(tmp_path / "installed", "node_modules"), victim
 
 
 def _replace(view: View, victim: Path) -> None:
@@ -346,7 +346,7 @@ def test_control_a_walk_by_names_deletes_behind_the_link(tmp_path: Path) -> None
     assert list(victim.iterdir()) == []
 
 
-def _with(folder: InstalledFolder) -> Environment:
+def _with(folder: PlacedFolder) -> Environment:
     return replace(environment(), installed=(folder,))
 
 

@@ -23,7 +23,6 @@ IN_THE_BOX: Final = {
     "testing/languages/rust/runner.py",
     "testing/languages/go/runner.py",
     "testing/languages/javascript/runner.py",
-    "testing/languages/javascript/channel.py",
 }
 BY_NAME: Final = {"rmtree", "copytree", "move", "walk", "rglob", "glob", "chmod", "lchmod", "rmdir", "chown", "scandir"}
 TEMPORARY: Final = {"TemporaryDirectory", "mkdtemp", "NamedTemporaryFile", "mkstemp"}
@@ -36,7 +35,6 @@ FINE: Final = {
     ("testing/languages/javascript/measuring.py", "copytree"): "our own scripts",
     ("testing/languages/python/measuring.py", "copytree"): "our own plugin",
     ("testing/languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
-    ("testing/languages/javascript/sources.py", "scandir"): "the view before anything runs in it",
     ("steps/asking/reviews.py", "glob"): "what was handed to a reviewer, in the run's folder",
     ("testing/languages/python/toolchain.py", "glob"): "the worktree",
     ("testing/languages/python/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -16,7 +17,8 @@ from pipeline.judge.evidence.red_classes import Context
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages import names
-from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
+from pipeline.testing.languages.projects.combined import Projects, find_environment
+from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.testing.languages.python.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
@@ -106,3 +108,14 @@ def context_of(observation: Observation, existing: frozenset[str], **more: objec
         **more,
     }
     return Context(**values)  # pyright: ignore[reportArgumentType]  checked by the tests that use it
+
+
+def environments(toolchain: Projects, lookup: Lookup) -> Environment | Missing:
+    """Return the environments of several projects, each looked for with the command of its own table."""
+    tables = {one.name: one.table for one in toolchain.projects}
+
+    def own(name: str) -> Lookup:
+        table = tables[name]
+        return lookup if table is None else replace(lookup, configured=table.command, variables=table.env)
+
+    return anyio.run(find_environment, toolchain, own)

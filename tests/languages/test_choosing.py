@@ -8,8 +8,7 @@ import pytest
 from languages.direct import write
 
 from pipeline.config.model import Toolchains
-from pipeline.testing.languages.projects.combined import Projects, projects_in
-from pipeline.testing.languages.projects.detection import choose, folder_below, looked_for
+from pipeline.testing.languages.projects.combined import Projects, choose, folder_below, looked_for, projects_in
 from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:

@@ -151,21 +151,16 @@ def test_panics_as_several_versions_print_them(stderr: str, said: str) -> None:
     assert go_output.read_panic(stderr) == go_output.Panic(said, (go_output.Call("main.f()", "/w/a.go", 3),))
 
 
-def test_what_a_table_of_an_assertion_library_says() -> None:
+def test_what_a_table_of_an_assertion_library_says(tmp_path: Path) -> None:
     printed = (
         "=== RUN   TestX\n    a_test.go:9: \n"
         "        \tError Trace:\t/w/a_test.go:9\n        \tError:      \tNot equal: \n"
         "        \t            \texpected: 1\n        \tTest:       \tTestX\n--- FAIL: TestX (0.00s)\nFAIL\n"
     )
-    test = TestFunction("TestX", "Test", "p/a_test.go", 8, 10, "", frozenset(), frozenset())
-    sources = output.Sources(
-        relative=lambda path: path,
-        near=lambda file, folder: f"{folder}/{file}",
-        line=lambda _path, _number: "",
-        logs={},
-        is_test=lambda _path: True,
-    )
-    fault = output.of_failure("TestX", go_output.read_output(printed, "TestX"), test, sources)
+    test = TestFunction("TestX", "Test", "p/a_test.go", 8, "", frozenset(), frozenset())
+    measured = Files(write(tmp_path, {"p/a_test.go": "package p\n"}))
+    whole = project.Project(measured, "/w", (), (), (), project.Workspace({}, {}))
+    fault = output.of_failure("TestX", go_output.read_output(printed, "TestX"), test, whole)
     assert fault.raised.message == "Error: Not equal:\nexpected: 1\nTest: TestX"
     assert fault.frames == (Frame(path="p/a_test.go", line=9, function="TestX"),)
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from e2e.shapes import make_environment
-from languages.direct import write
+from languages.direct import environments, write
 
 from pipeline.config.model import Toolchains
 from pipeline.judge.evidence.observation import Ended
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.testing.languages.projects.combined import Projects, projects_in
-from pipeline.testing.languages.projects.detection import choose
+from pipeline.testing.languages.projects.combined import Projects, choose, projects_in
 from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, View
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ def found_in(root: Path, **tables: Any) -> tuple[Projects, Environment]:
     ]
     toolchain = choose(root, Toolchains.model_validate(tables), tracked)
     assert isinstance(toolchain, Projects), toolchain
-    env = anyio.run(toolchain.find_environment, Lookup(root, root, None, root.parent / "state", os.environ["PATH"]))
+    env = environments(toolchain, Lookup(root, root, None, root.parent / "state", os.environ["PATH"]))
     assert isinstance(env, Environment), env
     return toolchain, env
 

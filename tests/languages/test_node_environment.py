@@ -14,7 +14,7 @@ from languages.nodes import JEST, NODE, TOOLCHAIN, VITEST, environment, find, ma
 
 from pipeline.process import Mount
 from pipeline.testing.languages.environments.installed import installed_mounts, linked
-from pipeline.testing.languages.protocol import Environment, InstalledFolder, Missing, View
+from pipeline.testing.languages.protocol import Environment, Missing, PlacedFolder, View
 
 NEEDED = manifest(dependencies={"left-pad": "1"})
 
@@ -82,7 +82,7 @@ def test_packages_of_the_main_checkout_serve_a_worktree_without(tmp_path: Path) 
     worktree = write(tmp_path / "worktree", {"package.json": NEEDED})
     found = find(worktree, path=search_path("node"), main=main)
     assert isinstance(found, Environment)
-    assert found.installed == (InstalledFolder(main / "node_modules", "node_modules"),)
+    assert found.installed == (PlacedFolder(main / "node_modules", "node_modules"),)
 
 
 def test_what_is_found_with_a_runner(tmp_path: Path) -> None:
@@ -135,16 +135,16 @@ def shown(env: Environment, view: Path) -> list[tuple[str, str]]:
     return [(str(mount.source), str(mount.target)) for mount in mounts]
 
 
-def some(*folders: InstalledFolder) -> Environment:
+def some(*folders: PlacedFolder) -> Environment:
     return Environment(command=("/usr/bin/node",), mounts=(), prefix=Path("/usr"), versions=(), installed=folders)
 
 
 def test_installed_packages_are_shown_inside_the_view_where_it_has_none(tmp_path: Path) -> None:
     host = write(tmp_path / "host", {"node_modules/a/x.js": "", "packages/b/node_modules/c/x.js": ""})
     env = some(
-        InstalledFolder(host / "node_modules", "node_modules"),
-        InstalledFolder(host / "packages/b/node_modules", "packages/b/node_modules"),
-        InstalledFolder(host / "node_modules", "gone/node_modules"),
+        PlacedFolder(host / "node_modules", "node_modules"),
+        PlacedFolder(host / "packages/b/node_modules", "packages/b/node_modules"),
+        PlacedFolder(host / "node_modules", "gone/node_modules"),
     )
     view = write(tmp_path / "view", {"packages/b/x.js": ""})
     assert shown(env, view) == [
@@ -160,7 +160,7 @@ def test_installed_packages_are_shown_inside_the_view_where_it_has_none(tmp_path
 def test_links_into_a_view_are_taken_away_again_with_what_tools_left(tmp_path: Path) -> None:
     host = write(tmp_path / "host", {"node_modules/a/x.js": "1", "node_modules/@s/b/x.js": "2", "packages/c/x.js": "3"})
     (host / "node_modules/c").symlink_to("../packages/c")
-    env = some(InstalledFolder(host / "node_modules", "node_modules"))
+    env = some(PlacedFolder(host / "node_modules", "node_modules"))
     folder = write(tmp_path / "view", {"packages/c/x.js": "4"})
     view = View(Mount(folder, folder, writable=True))
     with linked(env, view, isolated=False):

@@ -13,15 +13,14 @@ from typing import Any
 import anyio
 import pytest
 from languages import direct
-from languages.direct import write
+from languages.direct import environments, write
 
 from pipeline.config.keys import parse_text
 from pipeline.config.model import Toolchains
 from pipeline.judge.evidence.observation import Ended, Observation
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.testing.languages.projects.combined import Projects, projects_in
-from pipeline.testing.languages.projects.detection import choose
+from pipeline.testing.languages.projects.combined import Projects, choose, projects_in
 from pipeline.testing.languages.projects.project import Project
 from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
 from pipeline.testing.languages.table import LANGUAGES
@@ -59,7 +58,7 @@ def chosen(root: Path, **tables: Any) -> Projects:
 
 def found(toolchain: Projects, root: Path) -> Environment:
     lookup = Lookup(root, root, (sys.executable, "-m", "pytest"), root / "state", os.environ["PATH"])
-    env = anyio.run(toolchain.find_environment, lookup)
+    env = environments(toolchain, lookup)
     assert isinstance(env, Environment), env
     return env
 

@@ -16,7 +16,7 @@ from languages.direct import TOOLCHAIN, measure, write
 
 from pipeline.process import Mount
 from pipeline.testing.languages.environments.installed import editable_mounts
-from pipeline.testing.languages.protocol import EditableRoot, Environment, Lookup, Missing, View
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing, PlacedFolder, View
 from pipeline.testing.languages.python.environment import ask, interpreter_of
 
 pytestmark = pytest.mark.slow
@@ -127,9 +127,9 @@ def test_editable_installs_are_found_by_path_by_finder_and_by_record(tmp_path: P
     )
     env = found(find(tree))
     assert env.editable_roots == (
-        EditableRoot(tree / "native", "native"),
-        EditableRoot(tree / "python/other", "python/other"),
-        EditableRoot(tree / "src", "src"),
+        PlacedFolder(tree / "native", "native"),
+        PlacedFolder(tree / "python/other", "python/other"),
+        PlacedFolder(tree / "src", "src"),
     )
     view = View(Mount(write(tmp_path / "view", {"src/pkg/core.py": ""}), tmp_path / "work", writable=True))
     assert editable_mounts(env, view) == (view.mount.below("src", tree / "src"),)

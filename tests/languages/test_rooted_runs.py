@@ -16,7 +16,7 @@ from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.projects.combined import Projects
 from pipeline.testing.languages.projects.project import Project
-from pipeline.testing.languages.protocol import EditableRoot, Environment, Lookup, Measurement, Missing, Selection, View
+from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, Missing, PlacedFolder, Selection, View
 from pipeline.testing.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow
@@ -92,9 +92,7 @@ def test_the_environment_is_that_of_the_folder(tmp_path: Path) -> None:
     tree = write(tmp_path / "tree", {"apps/api/pyproject.toml": ""})
 
     def find(toolchain: Projects, command: tuple[str, ...]) -> Environment | Missing:
-        return anyio.run(
-            toolchain.find_environment, Lookup(tree, tree, command, tmp_path / "state", os.environ["PATH"])
-        )
+        return direct.environments(toolchain, Lookup(tree, tree, command, tmp_path / "state", os.environ["PATH"]))
 
     (tree / "python").symlink_to(sys.executable)
     (tree / "apps/api/py").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
@@ -111,9 +109,9 @@ def test_a_sibling_that_is_installed_in_place_is_taken_from_the_view(tmp_path: P
 
     tree = write(tmp_path / "tree", {"lib/src/shared.py": "VALUE = 1\n", "apps/api/pyproject.toml": ""})
     venv(tree / "apps/api/.venv", SITE, str(tree / "lib/src"))
-    env = anyio.run(PYTEST.find_environment, Lookup(tree, tree, None, tmp_path / "state", "/nowhere"))
+    env = direct.environments(PYTEST, Lookup(tree, tree, None, tmp_path / "state", "/nowhere"))
     assert isinstance(env, Environment), env
-    assert EditableRoot(tree / "lib/src", "../../lib/src") in env.editable_roots
+    assert PlacedFolder(tree / "lib/src", "../../lib/src") in env.editable_roots
     assert not any(mount.target == tree / "lib/src" for mount in env.mounts)
     view = write(
         tmp_path / "view",

@@ -193,7 +193,7 @@ def test_a_broken_manifest_is_the_projects_fault_and_the_other_runner_is_still_s
 
 
 def find(parts: list[Project], tmp_path: Path, path: str) -> Environment | Missing:
-    return anyio.run(Projects(parts).find_environment, Lookup(tmp_path, tmp_path, None, tmp_path / "state", path))
+    return direct.environments(Projects(parts), Lookup(tmp_path, tmp_path, None, tmp_path / "state", path))
 
 
 def python_only(tmp_path: Path) -> str:

@@ -21,7 +21,7 @@ from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.sandbox.limited import UnreadableError, limited
 from pipeline.sandbox.limited.values import NonsenseError, dump, load
 from pipeline.testing.languages.sources import forgery, known_answers
-from pipeline.testing.languages.sources.faults.mutant import Mutant, Rank
+from pipeline.testing.languages.sources.faults import Mutant, Rank
 
 SOURCE = "def test_a():\n    assert f() == 1\n"
 

@@ -288,7 +288,6 @@ GO = "{head}package a\n\nfunc f(a int) int {{\n\treturn a + 1\n}}\n"
     [
         ("a_windows.go", ""), ("sub/a_windows_amd64.go", ""), ("a_linux_arm64.go", ""), ("a_arm64.go", ""),
         ("a.go", "//go:build windows\n\n"), ("a.go", "// Copyright.\n\n//go:build !unix || (darwin && cgo)\n\n"),
-        ("a.go", "// +build windows darwin\n\n"), ("a.go", "// +build linux\n// +build !amd64\n\n"),
         ("a.go", "//go:build ignore\n\n"), ("a_linux.go", "//go:build windows\n\n"), ("_a.go", ""),
     ],
 )  # fmt: skip
@@ -301,8 +300,7 @@ def test_a_go_file_that_is_not_built_here_has_no_faults(path: str, head: str) ->
     [
         ("windows.go", ""), ("a_linux.go", ""), ("a_linux_amd64.go", ""), ("a_unix.go", ""), ("a_win.go", ""),
         ("a.go", "//go:build linux && !cgo\n\n"), ("a.go", "//go:build integration\n\n"),
-        ("a.go", "//go:build go1.18\n\n"), ("a.go", "// +build linux darwin\n\n"), ("a.go", "//go:build unix\n\n"),
-        ("a.go", "// +build windows\npackage b\n\n"),
+        ("a.go", "//go:build go1.18\n\n"), ("a.go", "//go:build unix\n\n"), ("a.go", "// +build windows\n\n"),
     ],
 )  # fmt: skip
 def test_a_go_file_that_may_be_built_here_has_faults(path: str, head: str) -> None:

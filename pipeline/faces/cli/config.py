@@ -28,7 +28,7 @@ from pipeline.faces.cli.text import print_text
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.terminal import print_json
-from pipeline.testing.languages.projects.detection import TOP
+from pipeline.testing.languages.projects.combined import TOP
 
 SCHEMA: Final = "redfirst.config/1"
 VALUE_SCHEMA: Final = "redfirst.config-value/1"

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 from pipeline.trees import Files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from pipeline.process import Box, Mount
 
 
 @dataclass(frozen=True)
-class EditableRoot:
-    """A host folder that an editable install of this project imports from, and the same folder inside a checkout."""
-
-    path: Path
-    relative: str
-
-
-@dataclass(frozen=True)
-class InstalledFolder:
-    """A host folder of installed packages that the tests find inside the checkout, and its place there."""
+class PlacedFolder:
+    """A host folder, and where it lies inside a checkout."""
 
     path: Path
     relative: str
@@ -35,9 +28,10 @@ class Environment:
     """The environment of a project's tests: command, mounts and variables.
 
     `command` is an absolute argv prefix; `mounts` are needed read-only in the box, at the same paths; at each of
-    `editable_roots` the view must be shown too, else the tests import the wrong code. `prefix` is
+    `editable_roots`, from which editable installs of this project import, the view must be shown too, else the tests
+    import the wrong code. `prefix` is
     where the language is installed: its `bin` comes first on an agent's PATH. `versions` say for people what was found;
-    `variables` are set where tests run, and for agents. `installed` is shown read-only inside the view
+    `variables` are set where tests run, and for agents. `installed`, packages, is shown read-only inside the view
     (`installed.installed_mounts`): git ignores it, so that no tree has it. `test_variables` are set for tests alone.
     `source_folders` of the project are put on the import path, since nothing is installed that would do it.
     """
@@ -46,10 +40,10 @@ class Environment:
     mounts: tuple[Mount, ...]
     prefix: Path
     versions: tuple[str, ...]
-    editable_roots: tuple[EditableRoot, ...] = ()
+    editable_roots: tuple[PlacedFolder, ...] = ()
     plugins: frozenset[str] = frozenset()
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    installed: tuple[InstalledFolder, ...] = ()
+    installed: tuple[PlacedFolder, ...] = ()
     test_variables: Mapping[str, str] = field(default_factory=dict[str, str])
     source_folders: tuple[str, ...] = ()
 
@@ -185,30 +179,6 @@ class Lookup:
     outer: tuple[Path, ...] = ()
 
 
-class Settings(Protocol):
-    """The settings of a language in `[toolchains.NAME]`; times are in seconds."""
-
-    @property
-    def folder(self) -> str | Sequence[str] | None: ...  # noqa: D102
-    @property
-    def command(self) -> tuple[str, ...] | None: ...  # noqa: D102
-    @property
-    def env(self) -> Mapping[str, str]: ...  # noqa: D102
-    @property
-    def timeout_s(self) -> float: ...  # noqa: D102
-    @property
-    def test_timeout_s(self) -> float: ...  # noqa: D102
-
-
-class Tables(Protocol):
-    """The table `[toolchains]`: the toolchains to use, in order, and the settings of each."""
-
-    @property
-    def use(self) -> Sequence[str] | None: ...  # noqa: D102
-    def settings_of(self, name: str) -> Settings: ...  # noqa: D102
-    def is_configured(self, name: str) -> bool: ...  # noqa: D102
-
-
 @dataclass(frozen=True)
 class Members:
     """The projects below a folder, in paths of the repository.
@@ -224,31 +194,14 @@ class Members:
     workspace: frozenset[str] = frozenset()
 
 
-class Checkouts(Protocol):
-    """The protocol of a language's module `environment`, where it finds environments inside a checkout.
+Checkouts: TypeAlias = ModuleType
+"""The module `environment` of a language that finds environments inside a checkout.
 
-    `PLACES` are their folders, `LOCK` is the file that `MADE_BY` makes one from; `BUILT` says what that runs on the
-    host, `INSTEAD` what a person can do who does not want it.
-    """
+`PLACES` are their folders, `LOCK` is the file that `MADE_BY` makes one from; `BUILT` says what that runs on the host,
+`INSTEAD` what a person can do who does not want it. It has these functions:
 
-    PLACES: tuple[str, ...]
-    LOCK: str
-    MADE_BY: str
-    BUILT: str
-    INSTEAD: str
-
-    def is_locked(self, folder: Path, search_path: str) -> bool:
-        """Return whether a run would create the environment from a lock file."""
-        ...
-
-    def interpreters(self, folders: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
-        """Return the interpreters of the environments in checkouts, in the order in which they are tried."""
-        ...
-
-    def has_runner(self, interpreter: Path, search_path: str) -> bool:
-        """Return whether an environment has the test runner; nothing of the project is run."""
-        ...
-
-    def first_run(self, interpreter: Path) -> tuple[str, ...]:
-        """Return the command that runs tests in an environment, without creating one."""
-        ...
+* `is_locked(folder, search_path)`: whether a run would create the environment from a lock file;
+* `interpreters(folders, locked=)`: the interpreters in checkouts, in the order in which they are tried;
+* `has_runner(interpreter, search_path)`: whether an environment has the test runner; nothing of the project is run;
+* `first_run(interpreter)`: the command that runs tests in an environment, without creating one.
+"""

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
     from pipeline.testing.languages.protocol import Checkouts
     from pipeline.testing.languages.toolchain import Toolchain
 
-Part = Literal[
-    "forgery",
-    "fault_sites",
-    "test_regions",
-    "compile_time",
-    "environment",
-]
+Part = Literal["forgery", "fault_sites", "test_regions", "compile_time", "environment"]
 """The name of a module that a language may have. `languages.sources` calls those that read sources, and has their
 protocols."""
 
@@ -87,7 +81,7 @@ class Language:
     @property
     def checkouts(self) -> Checkouts | None:
         """Return the module that finds environments in checkouts, None if the language keeps none there."""
-        return cast("Checkouts | None", self.part("environment"))
+        return self.part("environment")
 
     @property
     def toolchain(self) -> Toolchain:
@@ -99,17 +93,15 @@ class Language:
         return import_module(f"{self.package}.{name}") if name in self.parts else None
 
 
-def _parts(*more: Part) -> frozenset[Part]:
-    """Return the names of the common parts, which each of our languages has, and of the given ones."""
-    return frozenset({"forgery", "fault_sites", *more})
-
+_COMMON: Final[frozenset[Part]] = frozenset({"forgery", "fault_sites"})
+"""The parts that each of our languages has."""
 
 PYTHON: Final = Language(
     "pytest",
     "pipeline.testing.languages.python",
     sources=(".py",),
     marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    parts=_parts("environment"),
+    parts=frozenset({*_COMMON, "environment"}),
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
     examples=r"^[ \t]*>>>.*(?:\n(?![ \t]*(?:>>>|\"\"\"|'''|```|$)).+)*",
@@ -125,7 +117,7 @@ RUST: Final = Language(
     "pipeline.testing.languages.rust",
     sources=(".rs",),
     marks=("Cargo.toml",),
-    parts=_parts("test_regions", "compile_time"),
+    parts=frozenset({*_COMMON, "test_regions", "compile_time"}),
     manifests=("Cargo.toml",),
     examples=r"^[ \t]*//[/!].*(?:\bassert|```).*",
     runners=frozenset({"cargo"}),
@@ -139,7 +131,7 @@ JAVASCRIPT: Final = Language(
     "pipeline.testing.languages.javascript",
     sources=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"),
     marks=("package.json",),
-    parts=_parts(),
+    parts=_COMMON,
     runners=frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
 )
 GO: Final = Language(
@@ -147,7 +139,7 @@ GO: Final = Language(
     "pipeline.testing.languages.go",
     sources=(".go",),
     marks=("go.mod",),
-    parts=_parts(),
+    parts=_COMMON,
     runners=frozenset({"go"}),
     lock="go.sum",
     subcommand="test",

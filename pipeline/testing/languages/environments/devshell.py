@@ -104,11 +104,8 @@ def declared(said: str | None) -> dict[str, str]:
         values = {name: one.get("value") for name, one in found.items() if one.get("type") == "exported"}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
-    return {name: value for name, value in values.items() if isinstance(value, str) and _is_projects(name)}
-
-
-def _is_projects(name: str) -> bool:
-    return _INSTALLABLE.fullmatch(name) is not None and _NOT_TAKEN.fullmatch(name) is None
+    names = [name for name in values if _INSTALLABLE.fullmatch(name) and not _NOT_TAKEN.fullmatch(name)]
+    return {name: value for name in names if isinstance(value := values[name], str)}
 
 
 def advice(worktree: Path, *runner: str) -> str:

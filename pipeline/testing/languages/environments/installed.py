@@ -17,18 +17,16 @@ from pipeline.process import Mount
 from pipeline.sandbox.boxes.box_folder import remove_below
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
-    from pipeline.testing.languages.protocol import Environment, InstalledFolder, View
+    from pipeline.testing.languages.protocol import Environment, PlacedFolder, View
 
 
 def installed_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
     """Return the mounts of installed packages in the view; a folder that the view itself has stays."""
-    placed = ((folder, *_placed(view, folder)) for folder in env.installed)
     return tuple(
         Mount(folder.path, Path(os.path.normpath(view.workspace / folder.relative)))
-        for folder, top, inside in placed
-        if _has_parent(top, inside) and not os.path.lexists(top / inside)
+        for folder, _, _ in _lacking(env, view)
     )
 
 
@@ -43,11 +41,9 @@ def linked(env: Environment, view: View, *, isolated: bool) -> Generator[None]:
     """
     made: list[tuple[Path, str]] = []
     try:
-        for folder in env.installed if not isolated else ():
-            top, inside = _placed(view, folder)
-            if _has_parent(top, inside) and not os.path.lexists(top / inside):
-                made.append((top, inside))
-                _link(folder, inside, top)
+        for folder, top, inside in _lacking(env, view) if not isolated else ():
+            made.append((top, inside))
+            _link(folder, inside, top)
         yield
     finally:
         for top, inside in reversed(made):
@@ -55,13 +51,19 @@ def linked(env: Environment, view: View, *, isolated: bool) -> Generator[None]:
                 remove_below(top, inside)
 
 
-def _placed(view: View, folder: InstalledFolder) -> tuple[Path, str]:
-    """Return the folder of the files in which packages are shown, and where; a workspace's is around the view."""
-    top, parts = view.host, list(Path(folder.relative).parts)
-    while parts[0] == "..":
-        top = top.parent
-        parts.pop(0)
-    return top, "/".join(parts)
+def _lacking(env: Environment, view: View) -> Iterator[tuple[PlacedFolder, Path, str]]:
+    """Yield the folders of packages that the view lacks, the folder of the files in which each is shown, and where.
+
+    That of a workspace is around the view.
+    """
+    for folder in env.installed:
+        top, parts = view.host, list(Path(folder.relative).parts)
+        while parts[0] == "..":
+            top = top.parent
+            parts.pop(0)
+        inside = "/".join(parts)
+        if _has_parent(top, inside) and not os.path.lexists(top / inside):
+            yield folder, top, inside
 
 
 def _has_parent(top: Path, inside: str) -> bool:
@@ -74,7 +76,7 @@ def _has_parent(top: Path, inside: str) -> bool:
     return True
 
 
-def _link(folder: InstalledFolder, inside: str, view: Path) -> None:
+def _link(folder: PlacedFolder, inside: str, view: Path) -> None:
     checkout, place = folder.path, view / inside
     for _ in Path(inside).parts:
         checkout = checkout.parent
@@ -114,10 +116,8 @@ def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
 
 def editable_paths(env: Environment, view: View, *, isolated: bool) -> tuple[Path, ...]:
     """Return the folders for PYTHONPATH: uninstalled sources, and without mounts also editable installs."""
-    roots = () if isolated else (_import_folder(view, root.relative) for root in env.editable_roots)
-    return tuple(dict.fromkeys(view.workspace / name for name in (*roots, *env.source_folders)))
-
-
-def _import_folder(view: View, root: str) -> str:
-    """Return the PYTHONPATH folder for an editable install; for a package, the folder that contains it."""
-    return posixpath.dirname(root) or "." if (view.host / root / "__init__.py").is_file() else root
+    roots = [] if isolated else [root.relative for root in env.editable_roots]
+    # a package is imported from the folder that contains it
+    is_package = {root: (view.host / root / "__init__.py").is_file() for root in roots}
+    places = (posixpath.dirname(root) or "." if is_package[root] else root for root in roots)
+    return tuple(dict.fromkeys(view.workspace / name for name in (*places, *env.source_folders)))

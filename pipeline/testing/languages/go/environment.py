@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -69,53 +69,29 @@ class GoTest:
     rest: tuple[str, ...] = ()
 
 
-@dataclass
-class _Reader:
-    build: list[str] = field(default_factory=list[str])
-    test: list[str] = field(default_factory=list[str])
-    patterns: list[str] = field(default_factory=list[str])
-    rest: tuple[str, ...] = ()
-    refused: str = ""
-
-    def read(self, words: Sequence[str]) -> None:
-        at = 0
-        while at < len(words):
-            word = words[at]
-            at += 1
-            if word in {"-args", "--args"}:
-                self.rest = ("-args", *words[at:])
-                return
-            if not word.startswith("-") or word == "-":
-                self.patterns.append(word)
-                continue
-            name, _, value = word.lstrip("-").partition("=")
-            name = name.removeprefix("test.")
-            whole = [word]
-            if not value and "=" not in word and name not in _SWITCHES:
-                whole += words[at : at + 1]
-                at += 1
-            self._flag(name, whole)
-
-    def _flag(self, name: str, whole: list[str]) -> None:
-        if name in _REFUSED:
-            self.refused = self.refused or name
-        elif name in _BUILD:
-            self.build += whole
-        elif name not in _OURS:
-            self.test += whole
-
-
 def parse(arguments: Sequence[str]) -> GoTest | str:
     """Return the kept arguments of `go test`, or a sentence on the one that cannot be measured.
 
     What chooses tests, limits their time, counts or prints is left out without a word: each run decides it. Flags that
     would run another program, or make none, are refused.
     """
-    reader = _Reader()
-    reader.read(arguments)
-    if reader.refused:
-        return f"go test -{reader.refused} cannot be measured; leave it out of the command"
-    return GoTest(tuple(reader.build), tuple(reader.test), tuple(reader.patterns), reader.rest)
+    build, test, patterns = list[str](), list[str](), list[str]()
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        name = word.lstrip("-").partition("=")[0].removeprefix("test.")
+        if word in {"-args", "--args"}:
+            return GoTest(tuple(build), tuple(test), tuple(patterns), ("-args", *words))
+        if not word.startswith("-") or word == "-":
+            patterns.append(word)
+            continue
+        if name in _REFUSED:
+            return f"go test -{name} cannot be measured; leave it out of the command"
+        whole = [word, *(words[:1] if "=" not in word and name not in _SWITCHES else ())]
+        del words[: len(whole) - 1]
+        if name not in _OURS:
+            (build if name in _BUILD else test).extend(whole)
+    return GoTest(tuple(build), tuple(test), tuple(patterns))
 
 
 def arguments_of(env: Environment) -> GoTest:
@@ -172,16 +148,12 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
         return Missing(f"{program} cannot be started, or is no Go: {HINT}.")
     if (int(version[1]), int(version[2])) < _OLDEST:
         return Missing(f"{program} is {told['GOVERSION']}; go{_OLDEST[0]}.{_OLDEST[1]} or newer is needed: {HINT}.")
-    return _environment(program, arguments, told, shell)
-
-
-def _environment(found: str, arguments: tuple[str, ...], told: Mapping[str, str], shell: devshell.Shell) -> Environment:
     prefix = Path(told["GOROOT"])
     own = prefix / "bin" / "go"
-    program = locate(str(own) if os.access(own, os.X_OK) else found)
+    go = locate(str(own) if os.access(own, os.X_OK) else program)
     return Environment(
-        command=program.argv("test", *arguments),
-        mounts=shell.mounts_for(program, prefix, *_modules(told)),
+        command=go.argv("test", *arguments),
+        mounts=shell.mounts_for(go, prefix, *_modules(told)),
         prefix=prefix,
         versions=(told["GOVERSION"],),
         variables={**shell.variables_for(prefix), **_OFFLINE, **_settings(told, shell.search_path)},
@@ -190,13 +162,11 @@ def _environment(found: str, arguments: tuple[str, ...], told: Mapping[str, str]
 
 def _settings(told: Mapping[str, str], search_path: str) -> dict[str, str]:
     """Return the user's go settings that decide how tests are compiled."""
-    flags = told.get("GOFLAGS", "")
-    if any(flag.partition("=")[0] in _UNWANTED for flag in flags.split()):
-        flags = " ".join(flag for flag in flags.split() if flag.partition("=")[0] not in _UNWANTED)
+    flags = [flag for flag in told.get("GOFLAGS", "").split() if flag.partition("=")[0] not in _UNWANTED]
     compiler = shutil.which(told.get("CC", "cc").split(" ")[0], path=search_path)
     found = {
         # there may be no repository where the box shows the files, or another one
-        "GOFLAGS": f"{flags} -buildvcs=false".strip(),
+        "GOFLAGS": " ".join((*flags, "-buildvcs=false")),
         "GOMODCACHE": told.get("GOMODCACHE", ""),
         "CGO_ENABLED": told.get("CGO_ENABLED", "0") if compiler else "0",
         "GOEXPERIMENT": told.get("GOEXPERIMENT", ""),

@@ -8,15 +8,16 @@ Tags of the build's own, and `cgo`, are not in the source: files with these keep
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tree_sitter import Language, Node
 from tree_sitter_go import language
 
-from pipeline.testing.languages.sources.faults.mutant import Rank, quoted
+from pipeline.testing.languages.sources.faults import Rank, quoted
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
-from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform, Truth, every, opposite, some
+from pipeline.testing.languages.sources.faults.platforms import Platform, Truth, every, opposite, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,7 +36,6 @@ _NEVER: Final = frozenset({"ignore", "gccgo"})  # what is run by hand, and anoth
 _HERE: Final = {"linux": "linux", "darwin": "darwin", "win32": "windows"}
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 _BUILD: Final = re.compile(rb"//go:build\s+(?P<what>.+)")
-_OLD: Final = re.compile(rb"//\s*\+build\s+(?P<what>.+)")
 _TOKENS: Final = re.compile(r"&&|\|\||[!()]|[\w.]+")
 _DEEPEST: Final = 50
 _CONSTANTS: Final = """
@@ -69,46 +69,21 @@ def _by_name(stem: str, on: Platform) -> Truth:
 
 
 def _by_constraint(top: Node, on: Platform) -> Truth:
-    """Return whether the constraint before the package clause holds; the newer form is the one that counts."""
-    lines: list[bytes] = []
-    old: list[bytes] = []
-    for node in top.children:
-        if node.type == "package_clause":
-            break
-        text = (node.text or b"").rstrip()
-        lines += [match["what"]] if (match := _BUILD.fullmatch(text)) else []
-        follows = node.next_sibling
-        is_apart = follows is None or follows.type == "comment" or follows.start_point.row > node.end_point.row + 1
-        old += [match["what"]] if is_apart and (match := _OLD.fullmatch(text)) else []
-    if lines:
-        tokens = _TOKENS.findall(lines[0].decode("utf-8", "replace"))
-        return _any(tokens, on, 0)
-    return every(_old(line.decode("utf-8", "replace"), on) for line in old)
-
-
-def _old(line: str, on: Platform) -> Truth:
-    return some(every(_signed(term, on) for term in option.split(",")) for option in line.split())
-
-
-def _signed(term: str, on: Platform) -> Truth:
-    return opposite(_tag(term[1:], on)) if term.startswith("!") else _tag(term, on)
+    """Return whether the constraint before the package clause holds; one of before Go 1.17 (`+build`) is not read."""
+    for node in takewhile(lambda node: node.type != "package_clause", top.children):
+        if (found := _BUILD.fullmatch((node.text or b"").rstrip())) is not None:
+            return _any(_TOKENS.findall(found["what"].decode("utf-8", "replace")), on, 0)
+    return True
 
 
 def _any(tokens: list[str], on: Platform, depth: int) -> Truth:
     """Return whether an expression holds; its tokens are taken from the front."""
-    found = [_all(tokens, on, depth)]
-    while tokens[:1] == ["||"]:
-        del tokens[0]
-        found.append(_all(tokens, on, depth))
-    return some(found)
-
-
-def _all(tokens: list[str], on: Platform, depth: int) -> Truth:
-    found = [_one(tokens, on, depth)]
-    while tokens[:1] == ["&&"]:
-        del tokens[0]
-        found.append(_one(tokens, on, depth))
-    return every(found)
+    found = [[_one(tokens, on, depth)]]
+    while tokens[:1] in (["||"], ["&&"]):
+        if tokens.pop(0) == "||":
+            found.append([])
+        found[-1].append(_one(tokens, on, depth))
+    return some(map(every, found))
 
 
 def _one(tokens: list[str], on: Platform, depth: int) -> Truth:
@@ -133,16 +108,6 @@ def _tag(tag: str, on: Platform) -> Truth:
     if tag == "unix":
         return system != "windows" if system is not None else None
     return False if tag in _NEVER else None
-
-
-CONDITIONS: Final = Conditions(
-    language=Language(language()),
-    hint=re.compile(rb"\bruntime\.GO(?:OS|ARCH)\b"),
-    names=_names,
-    constants=_CONSTANTS,
-    uncompiled=_uncompiled,
-    stop=b"var _ = thisIsCompiled",
-)
 
 
 _ROLES: Final = r"""
@@ -170,11 +135,6 @@ _ROLES: Final = r"""
 """
 _NUMBERS: Final = re.compile(rb"u?int(?:8|16|32|64)?|uintptr|float(?:32|64)|byte|rune")
 _NILS: Final = (b"error", b"*", b"[]", b"map[", b"func(", b"chan ", b"interface{", b"any")
-
-
-def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked alike)
-    """Return the fault grammar of Go."""
-    return _GRAMMAR
 
 
 def _returned(node: Node, function: Node) -> Iterator[Edit]:
@@ -216,5 +176,10 @@ _GRAMMAR: Final = Grammar(
         "not done": b"{ if false NODE }",
     },
     own={"values": _returned},
-    conditions=CONDITIONS,
+    hint=re.compile(rb"\bruntime\.GO(?:OS|ARCH)\b"),
+    names=_names,
+    constants=_CONSTANTS,
+    uncompiled=_uncompiled,
+    stop=b"var _ = thisIsCompiled",
 )
+GRAMMARS: Final = {".go": _GRAMMAR}

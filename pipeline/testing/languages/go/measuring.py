@@ -131,15 +131,16 @@ class BoxedRunner(sessions.BoxedRunner):
         compiled = BoxFolder.made(place, "cache")
         if asked.cache is not None and not asked.cache.warm:
             compiled.fill(asked.cache.folder / _KEPT)
-        program = sessions.lay_out(place, "go", "runner.py")
+        program = sessions.lay_out(place, "go")
         return cls(asked, program, compiled, BoxFolder.made(place, "tests"))
 
     async def build(self, *, check: bool = False) -> tuple[Session, Completed]:
         """Describe the workspace and its errors; unless only `check`ing, build the executables of chosen tests."""
         arguments = arguments_of(self.asked.env)
+        has_own_flags = any(word.lstrip("-").partition("=")[0] == "gcflags" for word in arguments.build)
         ask = {
             "do": "check" if check else "build",
-            "build": arguments.build if _says(arguments.build, "gcflags") else (*arguments.build, _ALL_ERRORS),
+            "build": arguments.build if has_own_flags else (*arguments.build, _ALL_ERRORS),
             "test": arguments.test,
             "patterns": arguments.patterns,
             "rest": arguments.rest,
@@ -207,7 +208,3 @@ class BoxedRunner(sessions.BoxedRunner):
             "GOTRACEBACK": "single",
             **self.asked.env.variables,
         }
-
-
-def _says(flags: Sequence[str], name: str) -> bool:
-    return any(flag.lstrip("-").partition("=")[0] == name for flag in flags)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.judge.evidence.observation import Fault, Frame, Raised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
+    from pipeline.testing.languages.go.project import Project
     from pipeline.testing.languages.go.sources import TestFunction
 
 
@@ -99,7 +100,7 @@ def read_output(stdout: str, test: str) -> Output:
     for line in stdout.split("\n"):
         begin, end = _BEGIN.search(line), _END.search(line)
         name = (begin or end or {"name": ""})["name"]
-        if (begin or end) and not _is_of(name, test):
+        if (begin or end) and not f"{name}/".startswith(f"{test}/"):
             continue
         if begin is not None:
             found.current = name
@@ -115,10 +116,6 @@ def read_output(stdout: str, test: str) -> Output:
             tail.append(line)
             _said(found.logs.setdefault(found.current, []), line)
     return found
-
-
-def _is_of(name: str, test: str) -> bool:
-    return name == test or name.startswith(f"{test}/")
 
 
 def _ended(found: Output, name: str, result: Result) -> None:
@@ -159,15 +156,14 @@ def _own_routine(stderr: str, at: int) -> tuple[Call, ...]:
     return next(waiting, stacks[0] if stacks else ())
 
 
-def _calls(text: str) -> tuple[Call, ...]:
-    stack = text.partition("\n\n")[0]
-    return tuple(_stack_calls(_FRAME, stack))
-
-
-def _stack_calls(pattern: re.Pattern[str], text: str) -> Iterator[Call]:
-    for match in pattern.finditer(text):
-        if not match["name"].startswith("created by "):
-            yield Call(match["name"], match["file"], int(match["line"]))
+def _calls(text: str, frame: re.Pattern[str] = _FRAME) -> tuple[Call, ...]:
+    """Return the frames of the first stack in a text."""
+    stack, _, _ = text.partition("\n\n")
+    return tuple(
+        Call(match["name"], match["file"], int(match["line"]))
+        for match in frame.finditer(f"{stack}\n")
+        if not match["name"].startswith("created by ")
+    )
 
 
 def read_race(stderr: str) -> Panic | None:
@@ -175,8 +171,7 @@ def read_race(stderr: str) -> Panic | None:
     found = _RACE.search(stderr)
     if found is None:
         return None
-    first, _, _ = found["body"].partition("\n\n")
-    return Panic("data race", tuple(_stack_calls(_RACE_FRAME, f"{first}\n")))
+    return Panic("data race", _calls(found["body"], _RACE_FRAME))
 
 
 SILENT: Final = "t.Fail"
@@ -191,34 +186,16 @@ _TRACE: Final = re.compile(r"Error Trace:.*?(?=^\s*Error:)", re.DOTALL | re.MULT
 _SAID_BY_TEST: Final = re.compile(r"\bpanic\(|\.(?:Panic|Panicf|Panicln)\(")
 
 
-@dataclass(frozen=True)
-class Sources:
-    """The functions and tables that find paths and lines in sources for a `Fault`.
-
-    Args:
-        relative: From a file as a stack names it to its path in the workspace, empty outside it.
-        near: From a file as a test's log names it to its path: beside the test first.
-        line: A line of a file of the workspace.
-        logs: Lines (by path) on which something is only written down.
-        is_test: Whether a path is a test file.
-    """
-
-    relative: Callable[[str], str]
-    near: Callable[[str, str], str]
-    line: Callable[[str, int], str]
-    logs: Mapping[str, frozenset[int]]
-    is_test: Callable[[str], bool]
-
-
-def of_failure(name: str, output: Output, test: TestFunction, sources: Sources) -> Fault:
+def of_failure(name: str, output: Output, test: TestFunction, project: Project) -> Fault:
     """Return the fault of a test or subtest that `testing` reported as failed.
 
     A test that said nothing itself failed because of its subtests: the first of them that did says why.
     """
-    for candidate in (name, *_below(name, output)):
-        log = _decisive(output.logs.get(candidate, ()), test, sources)
+    failed = [entry for entry, result in output.results.items() if result == "FAIL" and entry.startswith(f"{name}/")]
+    for candidate in (name, *failed):
+        log = _decisive(output.logs.get(candidate, ()), test, project)
         if log is not None:
-            path = sources.near(log.file, posixpath.dirname(test.path))
+            path = project.near(log.file, posixpath.dirname(test.path))
             frame = Frame(path=path or test.path, line=log.line if path else test.first, function=_dotted(candidate))
             bare = path == test.path and log.line in test.bare
             raised = Raised(kind="t.Error", bases=("AssertionError",), message=_message(log.said))
@@ -231,12 +208,14 @@ def of_failure(name: str, output: Output, test: TestFunction, sources: Sources) 
     return Fault(chain=(raised,), frames=(at,), bare=bool(test.bare))
 
 
-def of_panic(panic: Panic, test: TestFunction, sources: Sources) -> Fault:
+def of_panic(panic: Panic, test: TestFunction, project: Project) -> Fault:
     """Return the fault of a test that panicked, or whose code had a data race."""
-    frames = _frames(panic.calls, sources)
+    frames = _frames(panic.calls, project)
     own = next((frame for frame in reversed(frames) if frame.path), None)
     at = Frame(path=test.path, line=test.first, function=test.name)
-    by_test = own is not None and sources.is_test(own.path) and _SAID_BY_TEST.search(sources.line(own.path, own.line))
+    by_test = (
+        own is not None and own.path.endswith("_test.go") and _SAID_BY_TEST.search(project.line(own.path, own.line))
+    )
     kind, bases = _kind(panic.said, by_test=bool(by_test))
     return Fault(
         chain=(Raised(kind=kind, bases=bases, message=_message(panic.said)),),
@@ -257,24 +236,20 @@ def _kind(said: str, *, by_test: bool) -> tuple[str, tuple[str, ...]]:
     return "panic", ("Failed",) if by_test else ()
 
 
-def _below(name: str, output: Output) -> Sequence[str]:
-    return [entry for entry, result in output.results.items() if entry.startswith(f"{name}/") and result == "FAIL"]
-
-
-def _decisive(logs: Sequence[Log], test: TestFunction, sources: Sources) -> Log | None:
+def _decisive(logs: Sequence[Log], test: TestFunction, project: Project) -> Log | None:
     """Return the first message that was no mere note, else None; the race detector's file is `testing.go`."""
     for log in logs:
-        path = sources.near(log.file, posixpath.dirname(test.path))
-        if log.line not in sources.logs.get(path, frozenset()) and log.file != "testing.go":
+        path = project.near(log.file, posixpath.dirname(test.path))
+        if log.line not in project.logs.get(path, frozenset()) and log.file != "testing.go":
             return log
     return None
 
 
-def _frames(calls: Sequence[Call], sources: Sources) -> tuple[Frame, ...]:
+def _frames(calls: Sequence[Call], project: Project) -> tuple[Frame, ...]:
     """Return the frames of a stack, outermost first."""
     found: list[Frame] = []
     for call in calls[:_FRAME_LIMIT]:
-        path = sources.relative(call.file)
+        path = project.relative(call.file)
         module, function = split_name(call.name)
         found.append(Frame(path=path, module=module, line=call.line if path else 0, function=function))
     return tuple(reversed(found))

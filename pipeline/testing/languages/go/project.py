@@ -19,18 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import Field, TypeAdapter
 
 from pipeline.judge.evidence.observation import CollectionError, Fault, Frame, Layout, Missing, Raised, RunState
-from pipeline.testing.languages.go.output import Sources
-from pipeline.testing.languages.go.sources import TESTDATA, Folder, TestFunction, digests_of, read_folder, text_of
-from pipeline.testing.languages.runners.sessions import (
-    COMPILING,
-    End,
-    Line,
-    OutOfTime,
-    ProcessLine,
-    Said,
-    Start,
-    Unusable,
-)
+from pipeline.testing.languages.go.sources import Folder, TestFunction, digests_of, read_folder
+from pipeline.testing.languages.runners import sessions
+from pipeline.testing.languages.runners.sessions import Line, ProcessLine, Unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -39,7 +30,7 @@ if TYPE_CHECKING:
     from pipeline.trees import Files
 
 
-class Package(Said):
+class Package(sessions.Said):
     """A package of the workspace: import path, folder, file names; `deps` are the packages that it needs."""
 
     path: str
@@ -49,7 +40,7 @@ class Package(Said):
     deps: tuple[str, ...] = ()
 
 
-class Trouble(Said):
+class Trouble(sessions.Said):
     """An error that keeps a package from being compiled: a place and a sentence, or the compiler's whole text."""
 
     pos: str
@@ -102,7 +93,7 @@ class TestEnded(ProcessLine):
     doors: tuple[str, ...] = ()
 
 
-Record = Modules | Packages | Linked | Executable | Start | TestEnded | OutOfTime | End
+Record = Modules | Packages | Linked | Executable | sessions.Start | TestEnded | sessions.OutOfTime | sessions.End
 ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 
@@ -206,34 +197,14 @@ def fault_of(refusal: Refusal, workspace: Workspace) -> Fault:
     )
 
 
-def empty_package(said: str, workspace: str) -> str | None:
-    """Return the folder that a message reports to have only tests, None for other messages."""
-    found = _EMPTY.search(said)
-    if found is None:
-        return None
-    return posixpath.relpath(found["folder"], workspace)
-
-
-def package_without_code(folder: str) -> Fault:
-    """Return the fault of importing a package of the workspace that has no code."""
-    said = f"package {folder} has no code but tests"
-    raised = Raised(kind="package", bases=("ImportError", _BUG), message=said)
-    return Fault(chain=(raised,), missing=Missing(name=folder))
-
-
-def errors_of(found: Iterable[Refusal], workspace: Workspace) -> tuple[CollectionError, ...]:
-    """Return the first error of each file, sorted by path."""
-    by_path: dict[str, CollectionError] = {}
-    for refusal in found:
-        if refusal.path:
-            by_path.setdefault(refusal.path, CollectionError(path=refusal.path, fault=fault_of(refusal, workspace)))
-    return tuple(by_path[path] for path in sorted(by_path))
-
-
 def _missing(refusal: Refusal, workspace: Workspace) -> tuple[str, Missing | None]:
     package = _PACKAGE.match(refusal.said)
     if package is not None:
-        return "package", _missing_package(next(filter(None, package.groups())), workspace)
+        path = next(filter(None, package.groups()))
+        folder = workspace.folder_of(path)
+        # without a dot in its first part it can only be a package of Go itself, which no installation would bring
+        is_foreign = folder is None and "." in path.partition("/")[0]
+        return "package", Missing(name=folder or path, first_party=not is_foreign) if folder or is_foreign else None
     for pattern in _LACKS:
         found = pattern.match(refusal.said)
         if found is not None:
@@ -242,39 +213,21 @@ def _missing(refusal: Refusal, workspace: Workspace) -> tuple[str, Missing | Non
     return ("SyntaxError" if _SYNTAX.match(refusal.said) else "compile"), None
 
 
-def _missing_package(path: str, workspace: Workspace) -> Missing | None:
-    folder = workspace.folder_of(path)
-    if folder is not None:
-        return Missing(name=folder)
-    # without a dot in its first part it can only be a package of Go itself, which no installation would bring
-    return Missing(name=path, first_party=False) if "." in path.partition("/")[0] else None
-
-
 def _missing_name(parts: Mapping[str, str], path: str, workspace: Workspace) -> Missing | None:
     owner = parts.get("owner", "").lstrip("*&[]")
     name = parts.get("name") or parts.get("other") or ""
+    imported = workspace.imports.get(path, {})
     if owner and name:
-        qualifier, dot, last = owner.rpartition(".")
-        folder = _package_called(qualifier, path, workspace) if dot else _folder(path)
-        return Missing(name=name, owner=re.sub(r"\[.*", "", last)) if folder is not None else None
+        qualifier, _, last = owner.rpartition(".")
+        is_known = qualifier not in imported or workspace.folder_of(imported[qualifier]) is not None
+        return Missing(name=name, owner=re.sub(r"\[.*", "", last)) if is_known else None
     called = parts.get("called", "") or name
     qualifier, dot, last = called.rpartition(".")
-    imported = workspace.imports.get(path, {})
     if dot and qualifier in imported:
         folder = workspace.folder_of(imported[qualifier])
         return Missing(name=last, owner=folder) if folder is not None else None
     # `value.Method`: whose method it is, the message does not say
-    return Missing(name=last, owner="" if dot else _folder(path))
-
-
-def _package_called(name: str, path: str, workspace: Workspace) -> str | None:
-    """Return the folder of a package by its name in a file, None if it is not the workspace's."""
-    imported = workspace.imports.get(path, {})
-    return workspace.folder_of(imported[name]) if name in imported else _folder(path)
-
-
-def _folder(path: str) -> str:
-    return posixpath.dirname(path) or "."
+    return Missing(name=last, owner="" if dot else posixpath.dirname(path) or ".")
 
 
 _UNFETCHED: Final = "module lookup disabled by GOPROXY=off"
@@ -369,43 +322,39 @@ class Project:
         return path.removeprefix(f"{self.workspace}/") if path.startswith(f"{self.workspace}/") else ""
 
     @cached_property
-    def sources(self) -> Sources:
-        """Return the functions and tables that find paths and lines in the project's sources for a `Fault`."""
-        logs = {path: lines for unit in self.units for path, lines in unit.sources.logs.items()}
-        known = [*self.files, *(self._file(package, name) for package in self.packages for name in package.files)]
+    def logs(self) -> Mapping[str, frozenset[int]]:
+        """Return the lines, by path, on which something is only written down."""
+        return {path: lines for unit in self.units for path, lines in unit.sources.logs.items()}
 
-        def relative(file: str) -> str:
-            if file.startswith("/"):
-                return self.below(posixpath.normpath(file))
-            # with -trimpath, files are named by the import path of their package
-            folder = self.names.folder_of(posixpath.dirname(file))
-            return posixpath.normpath(posixpath.join(folder, posixpath.basename(file))) if folder is not None else ""
+    @cached_property
+    def _known(self) -> list[str]:
+        return [*self.files, *self.production()]
 
-        def near(file: str, folder: str) -> str:
-            if "/" in file:
-                return relative(file)
-            beside = posixpath.join(folder, file)
-            others = [path for path in known if posixpath.basename(path) == file]
-            return beside if beside in others else others[0] if len(others) == 1 else ""
+    def relative(self, file: str) -> str:
+        """Return the path in the workspace of a file as a stack names it, empty outside it."""
+        if file.startswith("/"):
+            return self.below(posixpath.normpath(file))
+        # with -trimpath, files are named by the import path of their package
+        folder = self.names.folder_of(posixpath.dirname(file))
+        return posixpath.normpath(posixpath.join(folder, posixpath.basename(file))) if folder is not None else ""
 
-        def line(path: str, number: int) -> str:
-            lines = (text_of(self.measured, path) or b"").decode("utf-8", "replace").split("\n") if path else []
-            return lines[number - 1] if 0 < number <= len(lines) else ""
+    def near(self, file: str, folder: str) -> str:
+        """Return the path of a file as the log of a test in a folder names it: beside the test first."""
+        if "/" in file:
+            return self.relative(file)
+        beside = posixpath.join(folder, file)
+        others = [path for path in self._known if posixpath.basename(path) == file]
+        return beside if beside in others else others[0] if len(others) == 1 else ""
 
-        return Sources(relative, near, line, logs, is_test=lambda path: path.endswith("_test.go"))
+    def line(self, path: str, number: int) -> str:
+        """Return a line of a file of the workspace."""
+        return sessions.line_in(self.measured, path, number)
 
     def production(self) -> Iterator[str]:
         """Yield the paths of the files of production code."""
         for package in self.packages:
-            yield from (self._file(package, name) for name in package.files)
-
-    def _file(self, package: Package, name: str) -> str:
-        return posixpath.normpath(posixpath.join(self.below(package.dir), name))
-
-
-def is_test_side(path: str) -> bool:
-    """Return whether Go takes a file for tests: by its name, or by a `testdata` folder above it."""
-    return path.endswith("_test.go") or TESTDATA in path.split("/")[:-1]
+            folder = self.below(package.dir)
+            yield from (posixpath.normpath(posixpath.join(folder, name)) for name in package.files)
 
 
 def read_project(session: Session, measured: Files, workspace: str) -> Project | Unusable:
@@ -422,7 +371,7 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
     listed = session.first(Packages)
     linked = session.of(Linked)
     if listed is None or listed.timed_out or any(line.timed_out for line in linked):
-        return Unusable(RunState.TIMED_OUT, COMPILING)
+        return Unusable(RunState.TIMED_OUT, sessions.COMPILING)
     texts = [(error.pos, error.said) for error in listed.errors]
     texts += [("", listed.stderr), *(("", line.stderr) for line in linked)]
     machine = [found for place, text in texts if (found := _about_the_machine(place, text))]
@@ -439,9 +388,11 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
         {path: base.below(folder) for path, folder in modules.modules if base.below(folder)},
         {path: found for unit in units for path, found in unit.sources.imports.items()},
     )
-    refused = _errors(list(refusals(texts, workspace)), names, workspace)
-    by_path = {error.path: error for error in (*_unread(units), *refused)}
-    errors = tuple(by_path[path] for path in sorted(by_path))
+    # tests of a file that no reader gets through are unknown
+    unread = {path: Raised(kind="SyntaxError", message=why) for u in units for path, why in u.sources.unread.items()}
+    faults = {path: Fault(chain=(raised,)) for path, raised in unread.items()}
+    faults |= _faults(list(refusals(texts, workspace)), names, workspace)
+    errors = tuple(CollectionError(path=path, fault=faults[path]) for path in sorted(faults))
     if linked and not executables and units and not errors:
         return Unusable(RunState.UNUSABLE, _last(linked[-1].stderr) or "no test executable was made")
     return Project(measured, workspace, units, listed.packages, errors, names)
@@ -466,33 +417,26 @@ def _unit(package: Package, below: str, made: Executable | None, measured: Files
     )
 
 
-def _errors(found: list[Refusal], names: Workspace, workspace: str) -> tuple[CollectionError, ...]:
-    errors = {error.path: error for error in errors_of(found, names)}
+def _faults(found: list[Refusal], names: Workspace, workspace: str) -> dict[str, Fault]:
+    """Return the first fault of each file; one without a place counts for go.mod, if there is no other."""
+    faults: dict[str, Fault] = {}
     for refusal in found:
-        folder = empty_package(refusal.said, workspace) if not refusal.path else None
-        if folder is not None:
-            for path in _importing(folder, names):
-                fault = package_without_code(folder)
-                frame = Frame(path=path, line=1)
-                errors.setdefault(path, CollectionError(path=path, fault=fault.model_copy(update={"frames": (frame,)})))
-        elif not refusal.path and not errors and not _NOISE.match(refusal.said):
-            raised = Raised(kind="go", bases=("CompileError",), message=refusal.said[:2000])
-            errors["go.mod"] = CollectionError(path="go.mod", fault=Fault(chain=(raised,)))
-    return tuple(errors[path] for path in sorted(errors))
-
-
-def _unread(units: Iterable[Unit]) -> Iterator[CollectionError]:
-    """Yield an error for each test file that cannot be read, so that its tests are unknown."""
-    for path, why in (entry for unit in units for entry in unit.sources.unread.items()):
-        yield CollectionError(path=path, fault=Fault(chain=(Raised(kind="SyntaxError", message=why),)))
-
-
-def _importing(folder: str, names: Workspace) -> Iterable[str]:
-    return (
-        path
-        for path, imported in names.imports.items()
-        if any(names.folder_of(package) == folder for package in imported.values())
-    )
+        if refusal.path:
+            faults.setdefault(refusal.path, fault_of(refusal, names))
+    for refusal in (one for one in found if not one.path):
+        empty = _EMPTY.search(refusal.said)
+        if empty is not None:
+            folder = posixpath.relpath(empty["folder"], workspace)
+            said = f"package {folder} has no code but tests"
+            raised = Raised(kind="package", bases=("ImportError", _BUG), message=said)
+            for path, imported in names.imports.items():
+                if any(names.folder_of(package) == folder for package in imported.values()):
+                    frames, missing = (Frame(path=path, line=1),), Missing(name=folder)
+                    faults.setdefault(path, Fault(chain=(raised,), frames=frames, missing=missing))
+        elif not faults and not _NOISE.match(refusal.said):
+            raised = Raised(kind="go", bases=(_BUG,), message=refusal.said[:_MESSAGE_LIMIT])
+            faults["go.mod"] = Fault(chain=(raised,))
+    return faults
 
 
 def _about_the_machine(place: str, text: str) -> str | None:

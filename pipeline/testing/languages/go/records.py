@@ -14,6 +14,7 @@ import posixpath
 import re
 import tempfile
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +22,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.judge.evidence.observation import Ended, Fault, Observation, Reach, TestRecord
 from pipeline.testing.languages.go import output as go_output
-from pipeline.testing.languages.go.project import Linked, Modules, Packages, Project, Test, TestEnded, is_test_side
-from pipeline.testing.languages.go.sources import Function, functions_of, names_of
+from pipeline.testing.languages.go.project import Linked, Modules, Packages, Project, Test, TestEnded
+from pipeline.testing.languages.go.sources import Defined, defined_by
+from pipeline.testing.languages.go.toolchain import is_test_side
+from pipeline.testing.languages.projects.merging import unrun
 from pipeline.testing.languages.runners.exec_guard import REPLACED, how_ended
 from pipeline.testing.languages.runners.sessions import TAIL, Session, relative, state_of, unwatched, with_last_outcome
 from pipeline.testing.languages.sources.syntax_trees import with_helpers
@@ -78,8 +81,7 @@ class Map:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._functions: dict[str, tuple[Function, ...]] = {}
-        self._defined: dict[str, str] | None = None
+        self._items: dict[str, tuple[Defined, ...]] = {}
 
     def reach(self, test: Test, ended: TestEnded, idle: Mapping[str, int], fault: Fault | None) -> Reach:
         """Return the reach of a test.
@@ -95,7 +97,7 @@ class Map:
         frames = [frame for frame in (fault.frames if fault is not None else ()) if frame.path]
         entered += [f"{frame.path}::{frame.function}" for frame in frames if not is_test_side(frame.path)]
         mentioned = with_helpers(test.source.mentions, test.unit.sources.helpers)
-        defined = self._names()
+        defined = self._names
         references = sorted(f"{defined[name]}::{name}" for name in mentioned & set(defined))
         doors = [*self._opened(test, ended.doors), *(("process",) if mentioned & _STARTS else ())]
         return Reach(functions=tuple(dict.fromkeys(entered)), references=tuple(references), doors=tuple(doors))
@@ -106,20 +108,24 @@ class Map:
         if found is None or folder is None:
             return ""
         path = posixpath.normpath(posixpath.join(folder, posixpath.basename(found["file"])))
-        if path not in self._functions:
-            self._functions[path] = functions_of(self._project.measured, path)
         line = int(found["line"])
-        around = (one.name for one in self._functions[path] if one.first <= line <= one.last)
+        around = (one.name for one in self._of(path) if one.is_function and one.first <= line <= one.last)
         name = next(around, "")
         return f"{path}::{name}" if name else ""
 
+    @cached_property
     def _names(self) -> Mapping[str, str]:
-        if self._defined is None:
-            self._defined = {}
-            for path in self._project.production():
-                for name in names_of(self._project.measured, path):
-                    self._defined.setdefault(name, path)
-        return self._defined
+        """Return the names that production defines, a method by its own, with their files."""
+        found: dict[str, str] = {}
+        for path in self._project.production():
+            for one in self._of(path):
+                found.setdefault(one.name.rpartition(".")[2], path)
+        return {name: path for name, path in found.items() if name not in {"_", "init"}}
+
+    def _of(self, path: str) -> tuple[Defined, ...]:
+        if path not in self._items:
+            self._items[path] = defined_by(self._project.measured, path)
+        return self._items[path]
 
     def _opened(self, test: Test, log: Iterable[str]) -> list[str]:
         """Return the workspace's files that were opened; relative names are resolved by the folder at that time."""
@@ -193,10 +199,11 @@ def observe(
         test = project.tests.get(line.id)
         if test is None:
             continue
-        run = _read(test, line)
+        panic = go_output.read_panic(line.stderr) if line.code == _PANICKED else None
+        run = _Run(test, line, go_output.read_output(line.stdout, test.source.name), panic)
         found = dict(_records(project, run))
         ran.add(test.id)
-        if _has_shown_all(run):
+        if run.result in {"PASS", "SKIP"} and line.code == 0:  # it ended in order: all of its subtests are known
             shown[test.id, test.source.sha256] = [entry for entry in found if entry != test.id]
         if trace:
             blocks = idle.get(f"{IDLE}{test.unit.folder}", {})
@@ -209,7 +216,7 @@ def observe(
         records |= found
     records |= _known_subtests(project, memory, records, ran)
     memory.keep(shown)
-    records = {entry: record if _is_asked(record, asked) else _unasked(record) for entry, record in records.items()}
+    records = {entry: record if _is_asked(record, asked) else unrun(record) for entry, record in records.items()}
     records |= {
         test.id: records[test.id].model_copy(update={"reason": project.hidden_by(test)})
         for test in project.tests.values()
@@ -239,24 +246,8 @@ def rendered(session: Session) -> str:
     return "\n".join(dict.fromkeys(part.strip() for part in said if part.strip()))
 
 
-def _has_shown_all(run: _Run) -> bool:
-    """Return whether a test ended in order, so that all of its subtests are known."""
-    return run.result in {"PASS", "SKIP"} and run.line.code == 0
-
-
-def _read(test: Test, line: TestEnded) -> _Run:
-    name = test.source.name
-    panic = go_output.read_panic(line.stderr) if line.code == _PANICKED else None
-    return _Run(test, line, go_output.read_output(line.stdout, name), panic)
-
-
 def _is_asked(record: TestRecord, asked: frozenset[str]) -> bool:
     return record.id in asked or record.function in asked
-
-
-def _unasked(record: TestRecord) -> TestRecord:
-    update = {"outcome": None, "phase": "", "reason": "", "fault": None, "reach": None}
-    return record.model_copy(update=update)
 
 
 def _collected(test: Test, entry: str) -> TestRecord:
@@ -326,10 +317,10 @@ def _is_busy(run: _Run, name: str) -> bool:
 def _fault(project: Project, run: _Run, name: str) -> Fault:
     source = run.test.source
     if run.panic is not None and _is_busy(run, name):
-        return relative(go_output.of_panic(run.panic, source, project.sources), project.workspace)
-    fault = go_output.of_failure(name, run.output, source, project.sources)
+        return relative(go_output.of_panic(run.panic, source, project), project.workspace)
+    fault = go_output.of_failure(name, run.output, source, project)
     race = go_output.read_race(run.line.stderr) if fault.raised.kind == go_output.SILENT else None
-    fault = go_output.of_panic(race, source, project.sources) if race is not None else fault
+    fault = go_output.of_panic(race, source, project) if race is not None else fault
     return relative(fault, project.workspace)
 
 

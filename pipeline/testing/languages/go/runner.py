@@ -214,7 +214,8 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
             cwd: str = test["cwd"]
             ended = run(argv, left, Frames(), Ends(_PRINTED), cwd, {"PWD": cwd}, watched=True)
             logged = text_of(log)
-            doors = doors_in(logged) if request["trace"] else []
+            lines = logged.splitlines() if request["trace"] else []
+            doors = [line for line in lines if line.startswith(("open ", "chdir "))][:_DOORS]
             said = {**ended.facts(), "logged": logged.startswith(_LOG)}
             records.write("ended", id=test["id"], **said, blocks=blocks_in(profile), doors=doors)
         if time.monotonic() >= deadline:
@@ -233,12 +234,6 @@ def blocks_in(profile: Path) -> list[tuple[str, int]] | None:
         if count.isdecimal() and int(count) and len(found) < _BLOCKS:
             found.append((block.rpartition(" ")[0], int(count)))
     return found
-
-
-def doors_in(log: str) -> list[str]:
-    """Return the lines of a log of `testing` about opened files and changed folders."""
-    lines = [line for line in log.splitlines() if line.startswith(("open ", "chdir "))]
-    return lines[:_DOORS]
 
 
 def text_of(path: Path) -> str:

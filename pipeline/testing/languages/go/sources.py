@@ -18,7 +18,15 @@ from tree_sitter import Language, Node, Parser
 from tree_sitter_go import language
 
 from pipeline.sandbox.limited import UnreadableError, limited
-from pipeline.testing.languages.sources.syntax_trees import below, field_text, line_of, names_below, text
+from pipeline.testing.languages.go.toolchain import is_test_side
+from pipeline.testing.languages.sources.syntax_trees import (
+    below,
+    field_text,
+    line_of,
+    named_children,
+    names_below,
+    text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -137,18 +145,13 @@ def has_output(example: Node) -> bool:
     """Return whether an example's last comment states its output; others are compiled and not run."""
     body = example.child_by_field_name("body")
     comments = [node for node in below(body) if node.type == "comment"] if body is not None else []
-    lines = [text(comment) for comment in _last_group(comments)]
-    said = "\n".join(re.sub(r"^//|^/\*|\*/$", "", line) for line in lines)
-    return _OUTPUT.match(said) is not None
-
-
-def _last_group(comments: list[Node]) -> list[Node]:
     group: list[Node] = []
     for comment in reversed(comments):
         if group and comment.end_point.row + 1 < group[0].start_point.row:
             break
         group.insert(0, comment)
-    return group
+    said = "\n".join(re.sub(r"^//|^/\*|\*/$", "", text(comment)) for comment in group)
+    return _OUTPUT.match(said) is not None
 
 
 def log_lines(top: Node) -> frozenset[int]:
@@ -180,8 +183,7 @@ def _says(call: Node) -> bool:
     on, name = _called(call)
     if name in _FAILS or (not on and name == "panic"):
         return True
-    arguments = call.child_by_field_name("arguments")
-    given = arguments.named_children if arguments is not None else []
+    given = named_children(call.child_by_field_name("arguments"))
     return on in _ASSERTS and not any(_names(argument) - _HANDLES for argument in given)
 
 
@@ -205,7 +207,6 @@ def _names(node: Node) -> frozenset[str]:
 
 MAX_BYTES: Final = 8_000_000
 MAX_FILES: Final = 100_000
-TESTDATA: Final = "testdata"
 
 _NOT_OURS: Final = frozenset({".git", "vendor", "node_modules"})
 _COMMON: Final = frozenset({"TestMain", "init"})
@@ -221,7 +222,6 @@ class TestFunction:
     kind: str
     path: str
     first: int
-    last: int
     sha256: str
     mentions: frozenset[str]
     bare: frozenset[int]
@@ -303,13 +303,8 @@ def read_file(path: str, source: bytes) -> Part:
             tests.append((_test(path, item, kind), item.node.text or b""))
         else:
             helpers[item.name] = helpers.get(item.name, frozenset()) | names_below(item.node, MENTIONED)
-    return Part(tuple(tests), helpers, log_lines(top), imports(top), _common(top))
-
-
-def _common(top: Node) -> bytes:
-    """Return the bytes of the functions that run before every test of a package."""
-    functions = (item.node for item in items(top) if item.kind == "func" and item.name in _COMMON)
-    return b"\0".join(node.text or b"" for node in functions)
+    common = (item.node.text or b"" for item in items(top) if item.kind == "func" and item.name in _COMMON)
+    return Part(tuple(tests), helpers, log_lines(top), imports(top), b"\0".join(common))
 
 
 def _test(path: str, item: Item, kind: str) -> TestFunction:
@@ -319,7 +314,6 @@ def _test(path: str, item: Item, kind: str) -> TestFunction:
         kind=kind,
         path=path,
         first=line_of(node),
-        last=node.end_point.row + 1,
         sha256="",
         mentions=names_below(node, MENTIONED),
         bare=bare_lines(node),
@@ -327,69 +321,48 @@ def _test(path: str, item: Item, kind: str) -> TestFunction:
 
 
 def _both(one: TestFunction, other: TestFunction) -> TestFunction:
-    return TestFunction(
-        name=one.name,
-        kind=one.kind,
-        path=one.path,
-        first=one.first,
-        last=one.last,
-        sha256=hashlib.sha256(f"{one.sha256}{other.sha256}".encode()).hexdigest(),
-        mentions=one.mentions | other.mentions,
-        bare=one.bare | other.bare,
-    )
+    digest = hashlib.sha256(f"{one.sha256}{other.sha256}".encode()).hexdigest()
+    return replace(one, sha256=digest, mentions=one.mentions | other.mentions, bare=one.bare | other.bare)
 
 
 def _corpus(files: Files, folder: str, name: str) -> bytes:
     """Return the stored inputs of a fuzz test, beside those that it adds itself."""
-    place = posixpath.join(folder, TESTDATA, "fuzz", name)
+    place = posixpath.join(folder, "testdata", "fuzz", name)
     return b"\0".join(text_of(files, posixpath.join(place, entry)) or b"" for entry in files.names(place))
 
 
 def digests_of(files: Files) -> dict[str, str]:
     """Return the sha256 of every test file of the project and of every file in a `testdata` folder, by path."""
     found: dict[str, str] = {}
-    for path in files.walk(_NOT_OURS):
-        folders = path.split("/")[:-1]
-        if path.endswith("_test.go") or TESTDATA in folders:
-            source = text_of(files, path)
-            if source is not None and len(found) < MAX_FILES:
-                found[path] = hashlib.sha256(source).hexdigest()
+    for path in filter(is_test_side, files.walk(_NOT_OURS)):
+        source = text_of(files, path)
+        if source is not None and len(found) < MAX_FILES:
+            found[path] = hashlib.sha256(source).hexdigest()
     return found
 
 
 @dataclass(frozen=True)
-class Function:
-    """A function of production code, with its first and last line."""
+class Defined:
+    """What a file of production code defines, with its first and last line; a method is `Type.Method`."""
 
     name: str
     first: int
     last: int
+    is_function: bool
 
 
-def functions_of(files: Files, path: str) -> tuple[Function, ...]:
-    """Return the functions and methods of a file, in order."""
+def defined_by(files: Files, path: str) -> tuple[Defined, ...]:
+    """Return what a file defines, in order."""
     source = text_of(files, path)
     try:
-        return limited(functions_in)(source) if source is not None else ()
+        return limited(defined_in)(source) if source is not None else ()
     except UnreadableError:
         return ()
 
 
-def functions_in(source: bytes) -> tuple[Function, ...]:
-    """Return the functions and methods of a source."""
-    found = (item for item in items(parse(source)) if item.kind in {"func", "method"})
-    return tuple(Function(item.name, line_of(item.node), item.node.end_point.row + 1) for item in found)
-
-
-def names_of(files: Files, path: str) -> frozenset[str]:
-    """Return the names that a file of production code defines; a method by its own name."""
-    source = text_of(files, path)
-    try:
-        return limited(names_in)(source) if source is not None else frozenset()
-    except UnreadableError:
-        return frozenset()
-
-
-def names_in(source: bytes) -> frozenset[str]:
-    """Return the names that a source defines."""
-    return frozenset(item.name.rpartition(".")[2] for item in items(parse(source))) - {"_", "init"}
+def defined_in(source: bytes) -> tuple[Defined, ...]:
+    """Return what a source defines."""
+    return tuple(
+        Defined(item.name, line_of(item.node), item.node.end_point.row + 1, item.kind in {"func", "method"})
+        for item in items(parse(source))
+    )

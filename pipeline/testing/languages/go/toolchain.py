@@ -27,6 +27,11 @@ _COMMANDS: Final = (
 )
 
 
+def is_test_side(path: str) -> bool:
+    """Return whether Go takes a file for tests: by its name, or by a `testdata` folder above it."""
+    return path.endswith("_test.go") or "testdata" in path.split("/")[:-1]
+
+
 class GoToolchain(Toolchain):
     """The `Toolchain` of Go modules and workspaces."""
 
@@ -46,8 +51,7 @@ class GoToolchain(Toolchain):
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
         """Return whether a path is a test file: `*_test.go`, or any file in a `testdata` folder."""
-        is_test = path.endswith("_test.go") or "testdata" in path.split("/")[:-1]
-        return is_test or super().is_test_path(path, observation)
+        return is_test_side(path) or super().is_test_path(path, observation)
 
     def is_module(self, path: str, module: str) -> bool:
         """Return whether a file is a package's production code; below the top the name is relative to its folder."""

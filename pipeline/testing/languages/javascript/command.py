@@ -17,24 +17,10 @@ if TYPE_CHECKING:
 
 Runner = Literal["node", "vitest", "jest"]
 
-OTHERS: Final = frozenset(
-    {
-        "ava",
-        "bun",
-        "cypress",
-        "deno",
-        "jasmine",
-        "karma",
-        "lab",
-        "mocha",
-        "playwright",
-        "qunit",
-        "tap",
-        "tape",
-        "uvu",
-        "wtr",
-    }
-)
+OTHERS: Final = frozenset({
+    "ava", "bun", "cypress", "deno", "jasmine", "karma", "lab", "mocha", "playwright", "qunit", "tap", "tape", "uvu",
+    "wtr",
+})  # fmt: skip
 """Test runners that cannot be measured."""
 MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 STARTERS: Final = frozenset({"npx", "bunx", "cross-env", "cross-env-shell", "env", "dotenv", "c8", "nyc"})

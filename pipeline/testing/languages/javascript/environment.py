@@ -20,9 +20,9 @@ from pipeline.process import Mount
 from pipeline.programs import locate
 from pipeline.repo.tracked_paths import TrackedFiles
 from pipeline.testing.languages.environments import devshell
-from pipeline.testing.languages.javascript.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
+from pipeline.testing.languages.javascript.command import ENTRIES, Runner, Unknown, is_start, of_words
 from pipeline.testing.languages.javascript.project import Project, read_project
-from pipeline.testing.languages.protocol import Environment, InstalledFolder, Lookup, Missing
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing, PlacedFolder
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _OLDEST_RUNNER: Final[Mapping[Runner, int]] = {"vitest": 3, "jest": 28}
 _INSTALL: Final = (
     'install what package.json asks for (`npm ci`), or let redfirst do it: [toolchains.node] setup = ["npm", "ci"]'
 )
-_IN_CI: Final = {
+_IN_CI: Final = {  # keeps tools quiet and offline
     "CI": "1",
     "NO_COLOR": "1",
     "FORCE_COLOR": "0",
@@ -78,13 +78,18 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     project = read_project(worktree)
     if isinstance(project, str):
         return Missing(f"{project}.")
-    words = devshell.split(configured, is_start) if configured else ((), ())
-    if words is None:
+    parts = devshell.split(configured, is_start) if configured else ((), ())
+    if parts is None:
         return Missing(f"[toolchains.node] command names no test runner: {' '.join(configured or ())}")
-    wrapper, command = words
+    wrapper, command = parts
     invocation = of_words(command, project.root.scripts) if command else project.invocation()
+    if isinstance(invocation, Unknown) and command:
+        return Missing(f"[toolchains.node] command does not start node --test, vitest or jest: {' '.join(command)}")
     if isinstance(invocation, Unknown):
-        return _unknown(invocation, command)
+        return Missing(
+            f"The `test` script of package.json runs {invocation.name}; node:test, vitest and jest can be measured. "
+            "Set [toolchains.node] command if the project can be tested with one of them."
+        )
     shell = await devshell.entered(wrapper, worktree, lookup.search_path, "node")
     if isinstance(shell, Missing):
         return shell
@@ -100,31 +105,20 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
         return runner
     found = locate(str(program))
     prefix = program.parent.parent
+    # a workspace has the runner's program at its root
+    home, entry = home_of(invocation.runner, installed), "/".join(ENTRIES.get(invocation.runner, ()))
+    words = (f"{home}/{word}" if home != "." and word == entry else word for word in invocation.words())
+    theirs = {name: value for name, value in invocation.variables.items() if not _NOT_THEIRS.fullmatch(name)}
+    options = " ".join(filter(None, (theirs.get("NODE_OPTIONS", ""), _SHIM)))
     return Environment(
-        command=found.argv(*_from_home(invocation, installed)),
+        command=found.argv(*words),
         mounts=(*shell.mounts_for(found, prefix), Mount(Path(str(READONLY)), Path(str(READONLY)))),
         prefix=prefix,
         versions=(f"Node {version}", *runner),
         variables={**shell.variables_for(prefix), "NODE_OPTIONS": _SHIM},
         installed=installed,
-        test_variables=_test_variables(invocation),
+        test_variables={**_IN_CI, **theirs, **_UNSHARED, "NODE_OPTIONS": options},
     )
-
-
-def _unknown(invocation: Unknown, command: Sequence[str]) -> Missing:
-    if command:
-        return Missing(f"[toolchains.node] command does not start node --test, vitest or jest: {' '.join(command)}")
-    return Missing(
-        f"The `test` script of package.json runs {invocation.name}; node:test, vitest and jest can be measured. "
-        "Set [toolchains.node] command if the project can be tested with one of them."
-    )
-
-
-def _test_variables(invocation: Invocation) -> dict[str, str]:
-    """Return the variables that keep tools quiet and offline, and those that the project's script sets for tests."""
-    theirs = {name: value for name, value in invocation.variables.items() if not _NOT_THEIRS.fullmatch(name)}
-    options = " ".join(filter(None, (theirs.get("NODE_OPTIONS", ""), _SHIM)))
-    return {**_IN_CI, **theirs, **_UNSHARED, "NODE_OPTIONS": options}
 
 
 async def _node(search_path: str) -> tuple[Path, str] | Missing:
@@ -148,20 +142,13 @@ async def _node(search_path: str) -> tuple[Path, str] | Missing:
     return Path(path), version
 
 
-def _from_home(invocation: Invocation, installed: Sequence[InstalledFolder]) -> tuple[str, ...]:
-    """Return the words of a test run, with the runner's program where it is: a workspace has it at its root."""
-    home, words = home_of(invocation.runner, installed), invocation.words()
-    entry = "/".join(ENTRIES.get(invocation.runner, ()))
-    return words if home == "." else tuple(f"{home}/{word}" if word == entry else word for word in words)
-
-
-def home_of(runner: Runner, installed: Sequence[InstalledFolder]) -> str:
+def home_of(runner: Runner, installed: Sequence[PlacedFolder]) -> str:
     """Return the folder of the package in which a runner is installed, `.` for the project's own."""
     having = (folder.relative for folder in installed if (folder.path / runner).exists())
     return posixpath.dirname(next(having, MODULES)) or "."
 
 
-def _installed(project: Project, lookup: Lookup) -> tuple[InstalledFolder, ...] | Missing:
+def _installed(project: Project, lookup: Lookup) -> tuple[PlacedFolder, ...] | Missing:
     """Return the folders of installed packages, in this checkout or else in the main one.
 
     Those of the workspace that it is a member of serve, too.
@@ -173,7 +160,7 @@ def _installed(project: Project, lookup: Lookup) -> tuple[InstalledFolder, ...] 
         if above != checkout:
             up = posixpath.relpath(above, checkout)
             shared = installed_of(project.alone, above)
-            found += tuple(InstalledFolder(one.path, f"{up}/{one.relative}") for one in shared)
+            found += tuple(PlacedFolder(one.path, f"{up}/{one.relative}") for one in shared)
         if found:
             return found
     if any((checkout / name).exists() for checkout in (worktree, main) for name in (".pnp.cjs", ".pnp.js")):
@@ -185,7 +172,7 @@ def _installed(project: Project, lookup: Lookup) -> tuple[InstalledFolder, ...] 
     return ()
 
 
-def installed_of(project: Project, checkout: Path) -> tuple[InstalledFolder, ...]:
+def installed_of(project: Project, checkout: Path) -> tuple[PlacedFolder, ...]:
     """Return the folders with installed packages in a checkout, in the order of its packages.
 
     A link of the user's own is followed. What a tracked one leads to is passed over: it could show any folder of the
@@ -198,13 +185,13 @@ def installed_of(project: Project, checkout: Path) -> tuple[InstalledFolder, ...
 
     places = (f"{folder}/{MODULES}".lstrip("/") for folder in project.packages)
     return tuple(
-        InstalledFolder((top / inside).resolve(), inside)
+        PlacedFolder((top / inside).resolve(), inside)
         for inside in places
         if (top / inside).is_dir() and is_ours(top / inside)
     )
 
 
-def _runner(runner: Runner, project: Project, installed: Sequence[InstalledFolder]) -> tuple[str, ...] | Missing:
+def _runner(runner: Runner, project: Project, installed: Sequence[PlacedFolder]) -> tuple[str, ...] | Missing:
     """Return the runner's version in words, empty for node's own; a package may have it where the root has not."""
     oldest = _OLDEST_RUNNER.get(runner)
     if oldest is None:

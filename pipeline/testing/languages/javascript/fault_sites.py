@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.testing.languages.javascript.project import TYPED
+from pipeline.testing.languages.javascript.project import SOURCES, TYPED
 from pipeline.testing.languages.javascript.syntax import language_of
-from pipeline.testing.languages.sources.faults.mutant import Rank
+from pipeline.testing.languages.sources.faults import Rank
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
-from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tree_sitter import Language, Node
+    from tree_sitter import Node
+
+    from pipeline.testing.languages.sources.faults.platforms import Platform
 
 
 _CONSTANTS: Final = """
@@ -30,16 +29,6 @@ _CONSTANTS: Final = """
 _PLAIN: Final = "(formal_parameters (identifier) @bound)"
 _TYPED: Final = "[(required_parameter pattern: (identifier) @bound) (optional_parameter pattern: (identifier) @bound)]"
 _SYSTEMS: Final = frozenset({"linux", "darwin", "win32"})
-
-
-def conditions(language: Language, *, is_typed: bool) -> Conditions:
-    """Return them for a dialect."""
-    return Conditions(
-        language=language,
-        hint=re.compile(rb"\bprocess\.platform\b|\bos\.platform\b"),
-        names=_names,
-        constants=_CONSTANTS + (_TYPED if is_typed else _PLAIN),
-    )
 
 
 def _names(on: Platform) -> Mapping[bytes, str]:
@@ -88,12 +77,6 @@ _TYPES: Final = """
 _MARKUP: Final = "(jsx_attribute (string) @skipped)"
 
 
-def grammar(path: str) -> Grammar:
-    """Return the fault grammar for a file's ending."""
-    return _grammar(PurePosixPath(path).suffix)
-
-
-@cache
 def _grammar(suffix: str) -> Grammar:
     language = language_of(suffix)
     is_typed = suffix in TYPED
@@ -110,7 +93,9 @@ def _grammar(suffix: str) -> Grammar:
             "left out": b";",
         },
         own={"thrown": _thrown_again},
-        conditions=conditions(language, is_typed=is_typed),
+        hint=re.compile(rb"\bprocess\.platform\b|\bos\.platform\b"),
+        names=_names,
+        constants=_CONSTANTS + (_TYPED if is_typed else _PLAIN),
     )
 
 
@@ -120,3 +105,6 @@ def _thrown_again(node: Node, function: Node) -> Iterator[Edit]:  # noqa: ARG001
     throws = b"throw " + source_of(caught) + b";" if caught is not None else b""
     if throws not in source_of(node):
         yield replaced(node, b"{ " + throws + b" }", "what is caught is thrown again", Rank.DECISION)
+
+
+GRAMMARS: Final = {ending: _grammar(ending) for ending in SOURCES}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from pipeline.judge.evidence.observation import Fault, Frame, Missing, Raised
-from pipeline.testing.languages.javascript.syntax import EVERYTHING, Looked, is_own, module_key, stem
+from pipeline.testing.languages.javascript.syntax import EVERYTHING, is_own, module_key, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,28 +41,17 @@ _LAST: Final = re.compile(r"([\w$]+)\W*$")
 _UNPARSABLE: Final = re.compile(
     r"Transform failed with|Failed to parse source|Pars(?:e failure|ing failed)|PARSE_ERROR|Unexpected token"
 )
+_COMPILERS: Final = frozenset({"Error", "RollupError", "RolldownError", "BuildError"})
+"""Error classes that compilers have for what cannot be parsed."""
 _LITERALS: Final = frozenset(
     {"string", "template_string", "number", "array", "object", "true", "false", "null", "undefined", "regex"}
 )
-
-
-def is_unlinked(thrown: Thrown) -> bool:
-    """Return whether a module lacks an imported name."""
-    return any(pattern.search(thrown.message) for pattern in _EXPORT)
 
 
 def is_module_missing(thrown: Thrown) -> bool:
     """Return whether a module does not exist."""
     coded = thrown.code in {"ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "ERR_PACKAGE_PATH_NOT_EXPORTED"}
     return coded or any(pattern.search(thrown.message) for pattern in _QUOTED_MODULE)
-
-
-def is_unparsable(thrown: Thrown) -> bool:
-    """Return whether a file cannot be parsed; compilers have error classes of their own for that."""
-    return thrown.kind == "SyntaxError" or (
-        thrown.kind in {"Error", "RollupError", "RolldownError", "BuildError"}
-        and bool(_UNPARSABLE.search(thrown.message))
-    )
 
 
 def of_message(thrown: Thrown) -> str | None:
@@ -120,6 +109,7 @@ def _relative(name: str, root: str) -> str:
 
 
 def _attribute(thrown: Thrown, sources: Sources, path: str, line: int) -> Missing | None:
+    """Return the missing name, by the expression that was undefined."""
     name = of_message(thrown)
     if name is None:
         return None
@@ -127,11 +117,6 @@ def _attribute(thrown: Thrown, sources: Sources, path: str, line: int) -> Missin
     looked = sources.looked_at(path, line, name, called=is_call)
     if looked is None:
         return Missing(name=name, first_party=is_call)
-    return _of_expression(looked, sources, path, name)
-
-
-def _of_expression(looked: Looked, sources: Sources, path: str, name: str) -> Missing:
-    """Return the missing name, given an expression that was undefined."""
     known = sources.bindings(path)
     if looked.kind == "identifier":
         binding = known.get(looked.name)
@@ -210,18 +195,23 @@ def of_thrown(
     # frames of node, of the runners and of ours say nothing, and differ from version to version
     told = [site for site in sites if site.path or site.module != _OUTSIDE]
     frames = tuple(_frame(site, sources) for site in reversed(told[:_FRAMES]))
-    chain = tuple(_chain(thrown, root))
+    links: list[Thrown] = [thrown]
+    while links[-1].cause is not None and len(links) < _CHAIN:
+        links.append(links[-1].cause)
+    chain = tuple(_raised(link, root) for link in links)
     if at is not None and is_returned:
         frames = (_frame(at, sources),)
     elif is_lost and at is not None:
-        chain = (_told_to_await(chain[0]), *chain[1:])
+        first, *more = chain[0].message.split("\n")
+        message = "\n".join((first.rstrip(":") + _AWAIT, *more))
+        chain = (chain[0].model_copy(update={"message": message}), *chain[1:])
     return Fault(
         chain=chain,
         frames=frames,
         missing=missing,
         expectation=thrown.operator in _THROWING
         or bool(re.match(r"Missing expected (?:exception|rejection)", thrown.message)),
-        bare=own is not None and _is_bare(own, sources),
+        bare=own is not None and own.line > 0 and sources.is_bare(own.path, own.line, own.column),
     )
 
 
@@ -271,34 +261,16 @@ def _frame(site: Site, sources: Sources) -> Frame:
     return Frame(path=site.path, module=site.module, line=site.line, function=function)
 
 
-def _is_bare(site: Site, sources: Sources) -> bool:
-    return site.line > 0 and sources.is_bare(site.path, site.line, site.column)
-
-
-def _chain(thrown: Thrown, root: str) -> Iterator[Raised]:
-    link: Thrown | None = thrown
-    for _ in range(_CHAIN):
-        if link is None:
-            return
-        yield _raised(link, root)
-        link = link.cause
-
-
-def _told_to_await(raised: Raised) -> Raised:
-    first, *more = raised.message.split("\n")
-    return raised.model_copy(update={"message": "\n".join((first.rstrip(":") + _AWAIT, *more))})
-
-
 def _raised(thrown: Thrown, root: str) -> Raised:
     """Return one exception of the chain; its bases include the Python class names that `classify` knows."""
     message = without_colours(thrown.message).replace(f"file://{root}/", "").replace(f"{root}/", "")
     kind, bases = thrown.kind, list(thrown.bases)
-    if is_unlinked(thrown):
+    if any(pattern.search(thrown.message) for pattern in _EXPORT):
         # a SyntaxError to the engine; to a person a name that is not there
         kind, bases = "ImportError", ["Error"]
     elif is_module_missing(thrown):
         bases.append("ImportError")
-    elif is_unparsable(thrown):
+    elif thrown.kind == "SyntaxError" or (thrown.kind in _COMPILERS and _UNPARSABLE.search(thrown.message)):
         bases.append("SyntaxError")
     elif thrown.kind == "ReferenceError":
         bases.append("NameError")

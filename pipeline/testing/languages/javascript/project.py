@@ -71,8 +71,6 @@ class Manifest(_Value):
     scripts: dict[str, str] = {}
     dependencies: dict[str, str] = {}
     devDependencies: dict[str, str] = {}  # noqa: N815  (npm's word)
-    peerDependencies: dict[str, str] = {}  # noqa: N815
-    optionalDependencies: dict[str, str] = {}  # noqa: N815
     workspaces: tuple[str, ...] | _Packages = ()
     jest: object = None
 

@@ -17,10 +17,10 @@ from pydantic import Field, TypeAdapter
 from pipeline.judge.evidence.observation import CollectionError, Ended, Layout, Observation, Reach, RunState, TestRecord
 from pipeline.testing.languages.javascript import faults
 from pipeline.testing.languages.javascript.project import PATTERNS, names_in, node_layout
-from pipeline.testing.languages.javascript.syntax import EVERYTHING, Region, resolved
+from pipeline.testing.languages.javascript.syntax import EVERYTHING, resolved
 from pipeline.testing.languages.runners import sessions
 from pipeline.testing.languages.runners.exec_guard import REPLACED, how_ended
-from pipeline.testing.languages.runners.sessions import TAIL, Line, OutOfTime, ProcessLine, Session, state_of, unwatched
+from pipeline.testing.languages.runners.sessions import TAIL, Line, ProcessLine, Session, badness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -179,7 +179,7 @@ class PrintedLine(ProcessLine):
     job: int
 
 
-Record = SaidLine | EndedLine | PrintedLine | OutOfTime | sessions.End
+Record = SaidLine | EndedLine | PrintedLine | sessions.OutOfTime | sessions.End
 ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 
@@ -220,13 +220,18 @@ class Run:
             state, detail = RunState.CRASHED, f"the test process died; {lost} did not come to an end"
         files = {entry.path for entry in self.said if isinstance(entry, FileLine | Uncollected)}
         files |= {record.path for record in records.values()}
+        told = [pattern for one in self.said if isinstance(one, LayoutLine) for pattern in one.patterns]
+        runner = self.invocation.runner
+        layout = Layout(python_files=names_in(told) or PATTERNS[runner], collected=frozenset(files))
+        if runner == "node":
+            layout = node_layout(self.invocation, files)
         return Observation(
             state=state,
             detail=detail,
             records=records,
             collection_errors=self._errors(),
             files={path: self.sources.sha256(path) for path in sorted(files)},
-            layout=self._layout(files),
+            layout=layout,
             command=command,
             tail=self._tail(records),
         )
@@ -240,24 +245,19 @@ class Run:
         if tampered is not None or any(isinstance(one, Done) and one.canaries != _CANARIES for one in self.said):
             return RunState.UNUSABLE, "the test runner was tampered with: it would report a failing check as passed"
         if timed_out or session.is_late:
-            return state_of(session, timed_out=True)
+            return sessions.state_of(session, timed_out=True)
         last = {one.job: one for one in self.ended}
         known = any(isinstance(one, Item | FileLine | Uncollected) for one in self.said)
         if self.invocation.runner != "node" and not known and not any(one.done for one in last.values()):
-            return RunState.UNUSABLE, self._reason()
+            lines = [line.strip() for line in self._said().splitlines() if line.strip()]
+            telling = [line for line in lines if "rror" in line] or lines or ["it printed nothing"]
+            return RunState.UNUSABLE, f"{self.invocation.runner} did not start: {telling[0]}"[:_SHOWN]
         # a process of node's has one file: where that cannot be loaded there is no proper end
         said = session.of(SaidLine)
         bad = {one.job for one in said if self.invocation.runner == "node" and isinstance(one.said, Uncollected)}
         if not session.is_whole or any(not one.done for job, one in last.items() if job not in bad):
             return RunState.CRASHED, "a test ended the test process"
         return RunState.COMPLETE, ""
-
-    def _reason(self) -> str:
-        """Return the line of output that says why no test ran."""
-        said = self._said()
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
-        telling = [line for line in lines if "rror" in line] or lines
-        return f"{self.invocation.runner} did not start: {telling[0] if telling else 'it printed nothing'}"[:_SHOWN]
 
     def _lost(self, records: Mapping[str, TestRecord]) -> str | None:
         """Return a requested test that was to run and has no result, None if there is none."""
@@ -280,7 +280,8 @@ class Run:
         for one in self.said:
             if isinstance(one, End | Cut) and one.id in records:
                 new = self._ended(records[one.id], one, begun=one.id in begun, reached=reached.get(one.id))
-                if not _is_worse(records[one.id].outcome, new.outcome):
+                was = records[one.id].outcome  # the first known end counts, unless a second one is worse
+                if was is None or new.outcome is None or badness(was) >= badness(new.outcome):
                     records[one.id] = new
         for name, how in self._unbelieved(records):
             if records[name].outcome is Ended.PASSED:
@@ -306,23 +307,16 @@ class Run:
 
     def _collected(self, item: Item) -> TestRecord:
         path = item.id.partition("::")[0]
-        region = self._region(item)
+        if item.place is not None and item.place.line is not None:
+            site = faults.Site(item.place.path, "", item.place.line, item.place.column, "")
+        else:  # of some the place is not known
+            site = next((site for site in faults.sites_of(item.at, self.root) if site.path), None)
+        region = self.sources.region_of(site.path, site.line, site.column) if site is not None else None
+        if site is not None:
+            self._sites[item.id] = site
         function = region.function if region is not None else f"{path}::{' > '.join(item.names)}"
         sha256 = region.sha256 if region is not None else self.sources.sha256(path)
         return TestRecord(id=item.id, function=function, path=path, region_sha256=sha256)
-
-    def _region(self, item: Item) -> Region | None:
-        site = self._site(item)
-        if site is None:
-            return None
-        self._sites[item.id] = site
-        return self.sources.region_of(site.path, site.line, site.column)
-
-    def _site(self, item: Item) -> faults.Site | None:
-        """Return the place where a test is defined, None if it is unknown."""
-        if item.place is not None and item.place.line is not None:
-            return faults.Site(item.place.path, "", item.place.line, item.place.column, "")
-        return next((site for site in faults.sites_of(item.at, self.root) if site.path), None)
 
     def _ended(self, record: TestRecord, one: End | Cut, *, begun: bool, reached: ReachLine | None) -> TestRecord:
         if isinstance(one, Cut):
@@ -373,15 +367,10 @@ class Run:
                 found[one.path] = CollectionError(path=one.path, fault=fault)
         return tuple(found[path] for path in sorted(found))
 
-    def _layout(self, files: set[str]) -> Layout:
-        told = [pattern for one in self.said if isinstance(one, LayoutLine) for pattern in one.patterns]
-        runner = self.invocation.runner
-        if runner == "node":
-            return node_layout(self.invocation, files)
-        return Layout(python_files=names_in(told) or PATTERNS[runner], collected=frozenset(files))
-
     def _said(self) -> str:
-        told = {REPLACED for one in self.ended if one.replaced}.union(unwatched(one.unwatched for one in self.ended))
+        told = {REPLACED for one in self.ended if one.replaced}.union(
+            sessions.unwatched(one.unwatched for one in self.ended)
+        )
         text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.ended), *sorted(told)))
         # jest writes paths of files that are not the project's from the workspace on
         ours = re.compile(rf"[\w./-]*{re.escape(self.place.rpartition('/')[2])}/")
@@ -412,14 +401,3 @@ def _outcome(one: End, *, begun: bool) -> Ended:
     if one.inverted:
         return Ended.XFAILED if one.passed else Ended.STRICT_XPASS
     return Ended.PASSED if one.passed else Ended.FAILED
-
-
-_WORST_FIRST: Final = (
-    Ended.CRASHED, Ended.TIMED_OUT, Ended.FAILED, Ended.STRICT_XPASS, Ended.SKIPPED, Ended.XFAILED, Ended.XPASSED,
-    Ended.PASSED,
-)  # fmt: skip
-
-
-def _is_worse(left: Ended | None, right: Ended | None) -> bool:
-    """Return whether the first known end of a test is worse than a second one, and so counts."""
-    return left is not None and right is not None and _WORST_FIRST.index(left) < _WORST_FIRST.index(right)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from pipeline.sandbox.limited import UnreadableError, limited
 from pipeline.testing.languages.javascript import syntax
 from pipeline.testing.languages.javascript.project import SOURCES
-from pipeline.testing.languages.javascript.syntax import Binding, Looked, Region
+from pipeline.trees import Files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from pipeline.testing.languages.javascript.syntax import Binding, Looked, Region
 
 
 _Found = TypeVar("_Found")
@@ -32,29 +34,22 @@ class Sources:
     code: Mapping[str, bytes]
     packages: frozenset[str] = frozenset()
     _unread: set[str] = field(default_factory=set[str], compare=False, repr=False)
-    _bindings: dict[str, dict[str, Binding]] = field(
-        default_factory=dict[str, dict[str, Binding]], compare=False, repr=False
-    )
-    _functions: dict[str, tuple[str, ...]] = field(
-        default_factory=dict[str, tuple[str, ...]], compare=False, repr=False
+    _answers: dict[tuple[object, ...], object] = field(
+        default_factory=dict[tuple[object, ...], object], compare=False, repr=False
     )
 
     @classmethod
     def read(cls, folder: Path, packages: frozenset[str] = frozenset()) -> Sources:
         """Return the present files of a folder; links are not followed. `packages` are the project's own, by name."""
-        files: list[str] = []
-        code: dict[str, bytes] = {}
-        for path, size in _files(folder):
-            files.append(path)
-            if path.endswith(SOURCES) and size <= _LARGEST:
-                code[path] = (folder / path).read_bytes()
-        return cls(frozenset(files), code, packages)
+        files = Files(folder)
+        walked = (path for path in files.walk(_LEFT_OUT) if not (folder / path).is_symlink())
+        paths = frozenset(islice(walked, _MOST))
+        code = {path: files.read(path, _LARGEST) for path in paths if path.endswith(SOURCES)}
+        return cls(paths, {path: text for path, text in code.items() if text is not None}, packages)
 
     def bindings(self, path: str) -> Mapping[str, Binding]:
         """Return the imported names of a file."""
-        if path not in self._bindings:
-            self._bindings[path] = self._asked(syntax.bindings_of, path) or {}
-        return self._bindings[path]
+        return self._asked(syntax.bindings_of, path) or {}
 
     def function_at(self, path: str, line: int, column: int | None) -> str:
         """Return the dotted name of the definition around a place, empty if it is unknown."""
@@ -87,36 +82,21 @@ class Sources:
 
     def _asked(self, query: Callable[..., _Found], path: str, *about: object) -> _Found | None:
         """Return the answer of a query, None if there is no such code file or it cannot be read."""
-        if path not in self.code or path in self._unread:
-            return None
-        try:
-            return limited(query)(path, self.code[path], *about)
-        except UnreadableError:
-            self._unread.add(path)
-            return None
+        asked = (query, path, *about)
+        if path in self.code and path not in self._unread and asked not in self._answers:
+            try:
+                self._answers[asked] = limited(query)(path, self.code[path], *about)
+            except UnreadableError:
+                self._unread.add(path)
+        return cast("_Found | None", self._answers.get(asked))
 
     def functions_named(self, path: str, name: str) -> tuple[str, ...]:
         """Return the dotted names of a file's functions that an engine calls *name*; none for names that tools add."""
-        if path not in self._functions:
-            self._functions[path] = self._asked(syntax.functions_of, path) or ()
+        known = self._asked(syntax.functions_of, path) or ()
         wanted = name.removeprefix("get ").removeprefix("set ").removeprefix("static ").rpartition(".")[2]
-        own = [one for one in self._functions[path] if one == name or one.rpartition(".")[2] == wanted]
-        return tuple(own) or tuple(one for one in self._functions[path] if one.endswith(f"{wanted}.constructor"))
+        own = tuple(one for one in known if one == name or one.rpartition(".")[2] == wanted)
+        return own or tuple(one for one in known if one.endswith(f"{wanted}.constructor"))
 
     def sha256(self, path: str) -> str:
         """Return the sha256 of a file's bytes, empty if it is unknown."""
         return hashlib.sha256(self.code[path]).hexdigest() if path in self.code else ""
-
-
-def _files(folder: Path) -> Iterator[tuple[str, int]]:
-    waiting, count = [""], 0
-    while waiting:
-        inside = waiting.pop()
-        with os.scandir(folder / inside) as entries:
-            for entry in sorted(entries, key=lambda one: one.name):
-                path = f"{inside}{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    waiting += [f"{path}/"] if entry.name not in _LEFT_OUT else []
-                elif entry.is_file(follow_symlinks=False) and count < _MOST:
-                    count += 1
-                    yield path, entry.stat(follow_symlinks=False).st_size

@@ -19,8 +19,8 @@ from pipeline.testing.languages.javascript.syntax import (
     assigned_name,
     bare,
     field,
-    literal,
     parse,
+    required,
 )
 from pipeline.testing.languages.sources import stubs
 from pipeline.testing.languages.sources.stubs import WAS, Content, Edit, Parts, Rules
@@ -195,11 +195,7 @@ def is_require(declarator: Node) -> bool:
     while value is not None and value.type in {"await_expression", "member_expression"}:
         inner = field(value, "object") if value.type == "member_expression" else next(iter(value.named_children), None)
         value = bare(inner)
-    if value is None or value.type != "call_expression":
-        return False
-    function, arguments = field(value, "function"), field(value, "arguments")
-    first = next(iter(arguments.named_children), None) if arguments is not None else None
-    return function is not None and text(function) in {"require", "import"} and literal(first) is not None
+    return required(value) is not None
 
 
 def is_declaration(statement: Node) -> bool:

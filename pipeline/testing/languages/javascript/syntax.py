@@ -171,17 +171,16 @@ class Binding:
     name: str
 
 
-def _bindings(top: Node) -> Iterator[tuple[str, Binding]]:
-    for node in below(top):
-        if node.type == "import_statement":
-            module = literal(field(node, "source"))
-            if module is not None:
-                yield from _imported(node, module)
-        elif node.type == "variable_declarator":
-            module = _required(field(node, "value"))
+def bindings_of(path: str, source: bytes) -> dict[str, Binding]:
+    """Return the imported names of a file, by import, `require` and `await import`."""
+    found: dict[str, Binding] = {}
+    for node in below(_parsed(path, source)):
+        if node.type == "import_statement" and (module := literal(field(node, "source"))) is not None:
+            found.update(_imported(node, module))
+        elif node.type == "variable_declarator" and (module := required(field(node, "value"))) is not None:
             name = field(node, "name")
-            if module is not None and name is not None:
-                yield from _destructured(name, module)
+            found.update(_destructured(name, module) if name is not None else ())
+    return found
 
 
 def _imported(node: Node, module: str) -> Iterator[tuple[str, Binding]]:
@@ -196,7 +195,7 @@ def _imported(node: Node, module: str) -> Iterator[tuple[str, Binding]]:
             yield from ((text(child), Binding(module, "default")) for child in defaults)
 
 
-def _required(value: Node | None) -> str | None:
+def required(value: Node | None) -> str | None:
     """Return the module in `require("m")` or `await import("m")`, None for other values."""
     value = bare(value)
     if value is not None and value.type == "await_expression":
@@ -389,11 +388,6 @@ class Looked:
     root_kind: str = ""
 
 
-def bindings_of(path: str, source: bytes) -> dict[str, Binding]:
-    """Return the imported names of a file, by import, `require` and `await import`."""
-    return dict(_bindings(_parsed(path, source)))
-
-
 def functions_of(path: str, source: bytes) -> tuple[str, ...]:
     """Return the dotted names of all named functions of a file, methods and constructors among them."""
     named = (node for node in below(_parsed(path, source)) if node.type in FUNCTIONS and name_of(node))
@@ -451,15 +445,12 @@ def looked_at(path: str, source: bytes, line: int, name: str, called: bool) -> L
             continue
         if called and node.type in {"call_expression", "new_expression"}:
             function = bare(field(node, "function") or field(node, "constructor"))
-            if function is not None and _last_name(function) == name:
+            is_member = function is not None and function.type == "member_expression"
+            if function is not None and name == (field_text(function, "property") if is_member else text(function)):
                 best = function
         elif not called and node.type == "member_expression" and field_text(node, "property") == name:
             best = bare(field(node, "object"))
     return _looked(best) if best is not None else None
-
-
-def _last_name(expression: Node) -> str:
-    return field_text(expression, "property") if expression.type == "member_expression" else text(expression)
 
 
 def _looked(expression: Node) -> Looked:

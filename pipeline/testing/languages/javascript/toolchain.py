@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.policy.listed_commands import NO_OPERANDS, ListedCommand
-from pipeline.testing.languages.javascript import environment
-from pipeline.testing.languages.javascript.project import SOURCES
+from pipeline.testing.languages.javascript import environment, project
 from pipeline.testing.languages.toolchain import Toolchain
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ class NodeToolchain(Toolchain):
 
     name = "node"
     package = "pipeline.testing.languages.javascript"
-    sources: tuple[str, ...] = SOURCES
+    sources: tuple[str, ...] = project.SOURCES
     stub = 'throw new Error("not implemented")'
     stub_like = re.compile(r"\bthrow\s+(?:new\s+)?Error\(\s*[\"'`]not implemented")
     install_hint = environment.HINT
@@ -70,7 +68,7 @@ class NodeToolchain(Toolchain):
 
     def members(self, worktree: Path, top: str, tracked: Collection[str], is_ours: Callable[[str], bool]) -> Members:
         """Return the projects below a folder; see `project.members`."""
-        return import_module(f"{self.package}.project").members(worktree, top, tracked, is_ours)
+        return project.members(worktree, top, tracked, is_ours)
 
     def is_module(self, path: str, module: str) -> bool:
         """Return whether a script is the module, which has no ending and names a folder for its `index`."""

@@ -6,12 +6,18 @@ that was made before the first began. Else the code of one language could change
 Evidence needs every id of every runner, also when only tests of one language are to run: a test that is not listed is
 one that was removed. Listing the tests of a compiled language means compiling them, so it is done again only where
 something changed that can matter to it. Nothing here claims that a test ran: outcomes are not remembered.
+
+Which toolchains measure a repository, marker files say, or `[toolchains]`. At the top every toolchain is asked. One
+that recognises nothing there is looked for one and two folders further down, and is taken where exactly one project of
+it is found: `web/package.json` beside a Python package. Below a project the language says what is measured from its own
+folder (`Toolchain.members`): members of a workspace, folders with settings of their own. A single toolchain at the top
+is that toolchain itself, without anything around it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
+import posixpath
 import shutil
 from collections import OrderedDict
 from contextlib import ExitStack, contextmanager
@@ -29,14 +35,16 @@ from pipeline.testing.languages.projects.merging import collected
 from pipeline.testing.languages.projects.project import Project
 from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.testing.languages.sources.stubs import OldBodies, Stubbed, StubFault
-from pipeline.testing.languages.table import SEVERAL
+from pipeline.testing.languages.table import LANGUAGES, SEVERAL
 from pipeline.testing.languages.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pipeline.config.model import Toolchains
     from pipeline.judge.evidence.red_classes import Symbol
+    from pipeline.testing.languages.protocol import Members
 
 
 def cache_of(cache: Cache | None, name: str) -> Cache | None:
@@ -145,23 +153,18 @@ class SeveralEnvironment(Environment):
 
 
 class Projects(Toolchain):
-    """The toolchain of a repository with several projects, or with one in a subfolder."""
+    """The toolchain of a repository with several projects, or with one in a subfolder.
+
+    `first_tree` is the tree that was measured first in this process.
+    """
 
     def __init__(self, projects: Sequence[Project]) -> None:
         """Combine the projects; they run and are named in this order."""
         self.projects = tuple(_beside_others(one, projects) for one in projects)
         self.name = SEVERAL.join(one.name for one in projects)
         self.sources = tuple(dict.fromkeys(end for one in projects for end in one.toolchain.sources))
-        if len(projects) == 1:
-            only = projects[0].toolchain
-            self.stub, self.stub_like, self.install_hint = only.stub, only.stub_like, only.install_hint
-        else:
-            languages = tuple({one.name: one.toolchain for one in projects}.values())
-            self.stub = "; ".join(f"{one.name}: `{one.stub}`" for one in languages)
-            self.install_hint = "; ".join(f"{one.name}: {one.install_hint}" for one in languages)
-            self.stub_like = re.compile("|".join(f"(?:{one.stub_like.pattern})" for one in languages))
+        self.first_tree: str | None = None
         self._memory = Memory()
-        self._first_tree: str | None = None
 
     def detect(self, worktree: Path) -> bool:
         """Return whether any toolchain recognises its project."""
@@ -171,16 +174,6 @@ class Projects(Toolchain):
         """Return the projects with sources among these files, in order; a single project is always returned."""
         wanted = tuple(paths)
         return tuple(one for one in self.projects if any(self._is_of(one, path) for path in wanted) or self._is_single)
-
-    async def find_environment(self, lookup: Lookup) -> Environment | Missing:
-        """Return the environments of the projects, each found with its own command; see `find_environments`."""
-        tables = {one.name: one.table for one in self.projects}
-
-        def own(name: str) -> Lookup:
-            table = tables[name]
-            return lookup if table is None else replace(lookup, configured=table.command, variables=table.env)
-
-        return await self.find_environments(own)
 
     async def find_environments(self, lookup_of: Callable[[str], Lookup]) -> Environment | Missing:
         """Return the environments of the projects, looked for where *lookup_of* says for each.
@@ -301,11 +294,6 @@ class Projects(Toolchain):
             for fault in project.toolchain.stub_faults(old, new, project.symbols_inside(own))
         )
 
-    def first_tree(self, tree: str) -> str:
-        """Return the tree measured first in this process, for comparison; `tree` if it is the first."""
-        self._first_tree = self._first_tree or tree
-        return self._first_tree
-
     @property
     def _is_single(self) -> bool:
         return len(self.projects) == 1
@@ -379,7 +367,10 @@ def left_out(env: Environment) -> Mapping[str, str]:
 
 def first_tree(toolchain: Toolchain, tree: str) -> str:
     """Return the tree measured first in this process, for comparison; `tree` if it is the first."""
-    return toolchain.first_tree(tree) if isinstance(toolchain, Projects) else tree
+    if not isinstance(toolchain, Projects):
+        return tree
+    toolchain.first_tree = toolchain.first_tree or tree
+    return toolchain.first_tree
 
 
 def missing_for(toolchain: Toolchain, env: Environment, paths: Iterable[str]) -> str | None:
@@ -390,3 +381,94 @@ def missing_for(toolchain: Toolchain, env: Environment, paths: Iterable[str]) ->
         if project.key in missing and mine is not None:
             return f"{mine} is measured with {project.key}, which is missing here: {missing[project.key]}"
     return None
+
+
+TOP: Final = "."
+"""What the top of the repository is called in a list of folders."""
+
+_DEPTH: Final = 2
+_DEEPEST: Final = 4
+"""How far down a folder may be that says itself how its tests are run."""
+_NOT_OURS: Final = frozenset(
+    {
+        # other people's code, and what is made of ours
+        "node_modules", "vendor", "third_party", "third-party", "thirdparty", "external", "deps", "target", "dist",
+        "build", "out", "venv", "env", "site-packages", "bower_components",
+        # projects that are data: of tests, of documentation, to be copied
+        "test", "tests", "spec", "specs", "testdata", "test-data", "test_data", "fixture", "fixtures", "__fixtures__",
+        "snapshots", "corpus", "example", "examples", "sample", "samples", "demo", "demos", "template", "templates",
+        "doc", "docs", "bench", "benches", "benchmark", "benchmarks", "fuzz",
+    }
+)  # fmt: skip
+
+
+def choose(worktree: Path, tables: Toolchains, tracked: Iterable[str] = ()) -> Toolchain | None:
+    """Return the toolchain of a repository, combined if there are several; None if none recognises it.
+
+    Args:
+        worktree: The checkout to look into.
+        tables: `[toolchains]`: `use` names those to take, in order; `folder` says where a project is.
+        tracked: The paths that the repository has, for projects below the top; what git ignores is nobody's project.
+    """
+    names = tuple(LANGUAGES) if tables.use is None else tuple(dict.fromkeys(map(str, tables.use)))
+    paths = tuple(tracked)
+    found = [project for name in names for project in _chosen(name, worktree, tables, paths)]
+    if len(found) == 1 and not found[0].folder:
+        return found[0].toolchain
+    if len(found) > 1:
+        found = [
+            replace(one, table=tables.settings_of(one.name), asked=tables.is_configured(one.name)) for one in found
+        ]
+    return Projects(found) if found else None
+
+
+def looked_for() -> str:
+    """Return the marker files of all languages in words."""
+    return "; ".join(f"{name}: {', '.join(language.marks)}" for name, language in LANGUAGES.items())
+
+
+def folder_below(name: str, tracked: Iterable[str]) -> str | None:
+    """Return the folder of a toolchain's only project one or two levels below the top; None if it is not alone.
+
+    A project inside another one belongs to that: the members of a workspace.
+    """
+    folders = {posixpath.dirname(path) for path in tracked if posixpath.basename(path) in LANGUAGES[name].marks}
+    near = {folder for folder in folders if 0 < len(_parts(folder)) <= _DEPTH and _is_ours(folder)}
+    outer = [folder for folder in near if not any(folder.startswith(f"{other}/") for other in near)]
+    return outer[0] if len(outer) == 1 else None
+
+
+def _chosen(name: str, worktree: Path, tables: Toolchains, tracked: tuple[str, ...]) -> list[Project]:
+    toolchain, named = LANGUAGES[name].toolchain, tables.settings_of(name).folder
+    if named is not None:
+        folders = ("" if one == TOP else one for one in dict.fromkeys((named,) if isinstance(named, str) else named))
+        return [Project(toolchain, folder, home=_home(name, worktree, folder, tracked)) for folder in folders]
+    is_top = toolchain.detect(worktree)
+    top = "" if is_top else folder_below(name, tracked) or ""
+    found = _members(name, worktree, top, tracked)
+    below = [Project(toolchain, folder, home=top if is_top or top else None) for folder in found.folders]
+    if (is_top or top) and (found.top_counts or not below):
+        return [Project(toolchain, top), *below]
+    return below or ([Project(toolchain)] if tables.use is not None else [])
+
+
+def _members(name: str, worktree: Path, top: str, tracked: tuple[str, ...]) -> Members:
+    def may_be_found(folder: str) -> bool:
+        return len(_parts(folder)) <= _DEEPEST and _is_ours(folder)
+
+    return LANGUAGES[name].toolchain.members(worktree, top, tracked, may_be_found)
+
+
+def _home(name: str, worktree: Path, folder: str, tracked: tuple[str, ...]) -> str | None:
+    """Return the nearest folder above that declares a folder as member of its workspace, None if none does."""
+    parts = _parts(folder)
+    above = ("/".join(parts[:depth]) for depth in reversed(range(len(parts))))
+    return next((top for top in above if folder in _members(name, worktree, top, tracked).workspace), None)
+
+
+def _parts(folder: str) -> list[str]:
+    return folder.split("/") if folder else []
+
+
+def _is_ours(folder: str) -> bool:
+    return not any(part.startswith(".") or part.casefold() in _NOT_OURS for part in _parts(folder))

@@ -8,17 +8,17 @@ also stands for `/`: what a runner counts is always counted, and at times a file
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections import ChainMap
+from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import Layout, Observation, RunState, TestRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 _WORST_FIRST: Final = (RunState.UNUSABLE, RunState.TIMED_OUT, RunState.CRASHED, RunState.COMPLETE)
 _TAIL: Final = 8_000
-_Value = TypeVar("_Value")
 
 
 def together(seen: Mapping[str, Observation]) -> Observation:
@@ -37,11 +37,11 @@ def together(seen: Mapping[str, Observation]) -> Observation:
     return Observation(
         state=state,
         detail=problem or "; ".join(said),
-        records=_first(each.records for each in everything),
+        records=dict(ChainMap(*(dict(each.records) for each in everything))),
         collection_errors=errors,
-        files=_first(each.files for each in everything),
+        files=dict(ChainMap(*(dict(each.files) for each in everything))),
         layout=one_layout([each.layout for each in everything]),
-        modules=_first(each.modules for each in everything),
+        modules=dict(ChainMap(*(dict(each.modules) for each in everything))),
         foreign_modules=tuple(module for each in everything for module in each.foreign_modules),
         command=_command(everything),
         tail=_tail(seen),
@@ -50,11 +50,12 @@ def together(seen: Mapping[str, Observation]) -> Observation:
 
 def collected(seen: Observation) -> Observation:
     """Return the observation without results, as if no test had been run."""
-    records = {entry: _unrun(record) for entry, record in seen.records.items()}
+    records = {entry: unrun(record) for entry, record in seen.records.items()}
     return seen.model_copy(update={"records": records, "tail": ""})
 
 
-def _unrun(record: TestRecord) -> TestRecord:
+def unrun(record: TestRecord) -> TestRecord:
+    """Return a test's record as if it had not run."""
     nothing = {"outcome": None, "phase": "", "reason": "", "fault": None, "reach": None}
     return record.model_copy(update=nothing)
 
@@ -74,14 +75,6 @@ def _problem(seen: Mapping[str, Observation]) -> str:
                 )
             owners[entry] = name
     return ""
-
-
-def _first(parts: Iterable[Mapping[str, _Value]]) -> dict[str, _Value]:
-    """Return the entries of all mappings; for a repeated key, the first value."""
-    found: dict[str, _Value] = {}
-    for part in parts:
-        found = {**part, **found}
-    return found
 
 
 def _command(everything: Sequence[Observation]) -> tuple[str, ...]:

@@ -18,21 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Reach, RunState, TestRecord
 from pipeline.testing.languages.projects import merging
-from pipeline.testing.languages.protocol import (
-    EditableRoot,
-    Environment,
-    Lookup,
-    Measurement,
-    Missing,
-    Selection,
-    Settings,
-    View,
-)
+from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, Missing, PlacedFolder, Selection, View
 from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from pipeline.config.model import Toolchain as Settings
     from pipeline.judge.evidence.red_classes import Symbol
     from pipeline.process import Box, Command, Completed, Mount
     from pipeline.testing.languages.toolchain import Toolchain
@@ -76,28 +68,25 @@ class Place:
         """Return the selection in the runner's ids and paths; tests elsewhere are left out."""
         if selection is None:
             return None
-        return Selection(
-            ids=None if selection.ids is None else _those(map(self.inner_id, selection.ids)),
-            files=None if selection.files is None else _those(map(self.inner_path, selection.files)),
+        inside = (
+            None if entries is None else frozenset(name for name in map(inner, entries) if name is not None)
+            for entries, inner in ((selection.ids, self.inner_id), (selection.files, self.inner_path))
         )
+        return Selection(*inside)
 
     def observed(self, seen: Observation) -> Observation:
         """Return the observation in paths and ids of the repository."""
         records = {self.outer_id(entry): self._record(record) for entry, record in seen.records.items()}
-        errors = (
-            CollectionError(path=self.outer_path(error.path), fault=self._fault(error.fault))
-            for error in seen.collection_errors
-        )
+        found = ((self.outer_path(error.path), self._fault(error.fault)) for error in seen.collection_errors)
+        command = ("(cd", self.folder, "&&", *seen.command[:-1], f"{seen.command[-1]})") if seen.command else ()
         return seen.model_copy(
             update={
                 "records": records,
-                "collection_errors": tuple(errors),
+                "collection_errors": tuple(CollectionError(path=path, fault=fault) for path, fault in found),
                 "files": {self.outer_path(path): digest for path, digest in seen.files.items()},
                 "layout": merging.below(seen.layout, self.folder),
                 "modules": {name: self.outer_path(path) for name, path in seen.modules.items()},
-                "command": ("(cd", self.folder, "&&", *seen.command[:-1], f"{seen.command[-1]})")
-                if seen.command
-                else (),
+                "command": command,
             }
         )
 
@@ -124,10 +113,6 @@ class Place:
             named=tuple(map(self.outer_path, reach.named)),
             doors=tuple(door if door == "process" else self.outer_path(door) for door in reach.doors),
         )
-
-
-def _those(entries: Iterable[str | None]) -> frozenset[str]:
-    return frozenset(entry for entry in entries if entry is not None)
 
 
 _NOTHING: Final = Path("/dev/null")
@@ -263,14 +248,11 @@ class Project:
         if not self.nested:
             return seen
         collected = frozenset(path for path in seen.layout.collected if not self._is_nested(path))
+        records = {entry: record for entry, record in seen.records.items() if not self._is_nested(record.path)}
         return seen.model_copy(
             update={
-                "records": {
-                    entry: record for entry, record in seen.records.items() if not self._is_nested(record.path)
-                },
-                "collection_errors": tuple(
-                    error for error in seen.collection_errors if not self._is_nested(error.path)
-                ),
+                "records": records,
+                "collection_errors": tuple(one for one in seen.collection_errors if not self._is_nested(one.path)),
                 "files": {path: digest for path, digest in seen.files.items() if not self._is_nested(path)},
                 "layout": seen.layout.model_copy(update={"collected": collected}),
             }
@@ -312,16 +294,13 @@ def _with_siblings(env: Environment, checkouts: tuple[Path, Path], folder: str) 
 
     To a runner that works in one folder a sibling that is installed in place looks like any other project on the host.
     """
-    roots: list[EditableRoot] = list(env.editable_roots)
+    roots: list[PlacedFolder] = list(env.editable_roots)
     for mount in env.mounts:
         checkout = next((one for one in checkouts if mount.target.is_relative_to(one)), None)
-        if checkout is not None and mount.source != _NOTHING and not _belongs_to(env.prefix, mount.target):
+        belongs = mount.target.is_relative_to(env.prefix) or env.prefix.is_relative_to(mount.target)
+        if checkout is not None and mount.source != _NOTHING and not belongs:
             inside = mount.target.relative_to(checkout).as_posix()
-            roots.append(EditableRoot(mount.target, posixpath.relpath(inside, folder)))
+            roots.append(PlacedFolder(mount.target, posixpath.relpath(inside, folder)))
     places = [root.path for root in roots]
     mounts = tuple(m for m in env.mounts if not any(m.target.is_relative_to(place) for place in places))
     return replace(env, mounts=mounts, editable_roots=tuple(dict.fromkeys(roots)))
-
-
-def _belongs_to(prefix: Path, target: Path) -> bool:
-    return target.is_relative_to(prefix) or prefix.is_relative_to(target)

@@ -28,8 +28,8 @@ from pipeline.programs import SYSTEM_FOLDERS, locate
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.environments.devshell import answer_of
-from pipeline.testing.languages.protocol import EditableRoot, Environment, Lookup, Missing
-from pipeline.testing.languages.python.workspaces import is_workspace
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing, PlacedFolder
+from pipeline.testing.languages.python.toolchain import is_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,28 +65,26 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     if lookup.configured:
         return await _from_command(lookup.configured, worktree, checkouts, search_path)
     tried: list[str] = []
-    path = {"PATH": search_path}
+
+    async def of(python: Path) -> Environment | None:
+        facts = await _ask(python, {"PATH": search_path})
+        return environment(facts, ("-m", "pytest"), checkouts) if facts is not None and facts.pytest else None
+
     for folders, private in _levels(lookup):
         uv = lock_tool(folders[0], search_path)
         for python in interpreters(folders, locked=uv is not None):
             tried.append(str(python.parent.parent))
-            facts = await _ask(python, path)
-            if facts is not None and facts.pytest:
-                return environment(facts, ("-m", "pytest"), checkouts)
+            if (env := await of(python)) is not None:
+                return env
         if uv is not None:
             problem = await _sync(uv, folders[0], private, search_path)
-            facts = None if problem else await _ask(private / "bin" / "python", path)
-            if facts is not None and facts.pytest:
-                return environment(facts, ("-m", "pytest"), checkouts)
             why = problem or "pytest is not in uv.lock"
-            return Missing(f"`uv sync --frozen` gave no environment with pytest: {why}")
-    for name in ("python3", "python"):
-        found = shutil.which(name, path=search_path)
-        if found is not None:
-            tried.append(found)
-            facts = await _ask(Path(found), path)
-            if facts is not None and facts.pytest:
-                return environment(facts, ("-m", "pytest"), checkouts)
+            missing = Missing(f"`uv sync --frozen` gave no environment with pytest: {why}")
+            return missing if problem else await of(private / "bin" / "python") or missing
+    for found in filter(None, (shutil.which(name, path=search_path) for name in ("python3", "python"))):
+        tried.append(found)
+        if (env := await of(Path(found))) is not None:
+            return env
     looked = ", ".join(tried) or "no interpreter on PATH, no .venv"
     shell = devshell.advice(worktree, "pytest")
     own = interpreters(checkouts, locked=False)
@@ -104,18 +102,15 @@ def _levels(lookup: Lookup) -> Iterator[tuple[tuple[Path, ...], Path]]:
     own = tuple(dict.fromkeys((lookup.worktree, lookup.main)))
     outer = tuple(one for one in dict.fromkeys(lookup.outer) if one not in own)
     shared = lookup.state / "venv"
-    yield own, lookup.state / f"venv-{lookup.worktree.name}-{_digest(lookup.worktree)}" if outer else shared
+    digest = hashlib.sha256(os.fsencode(lookup.worktree)).hexdigest()[:12]
+    yield own, lookup.state / f"venv-{lookup.worktree.name}-{digest}" if outer else shared
     if outer:
         yield outer, shared
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
-
-
 def lock_tool(worktree: Path, search_path: str) -> str | None:
     """Return the path of uv if the project has a uv lock and uv is installed, else None."""
-    return shutil.which("uv", path=search_path) if (worktree / "uv.lock").is_file() else None
+    return shutil.which("uv", path=search_path) if (worktree / LOCK).is_file() else None
 
 
 def interpreters(checkouts: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
@@ -212,7 +207,7 @@ def _is_importable(entry: Path) -> bool:
     )
 
 
-def _editable_roots(facts: Facts, checkouts: Sequence[Path]) -> tuple[EditableRoot, ...]:
+def _editable_roots(facts: Facts, checkouts: Sequence[Path]) -> tuple[PlacedFolder, ...]:
     """Return the folders from which editable installs import this project; the project folder if only that is known."""
     installed = (Path(facts.prefix), Path(facts.base_prefix))
     direct = [Path(entry) for entry in (*facts.path, *facts.mapped)]
@@ -223,12 +218,12 @@ def _editable_roots(facts: Facts, checkouts: Sequence[Path]) -> tuple[EditableRo
     return tuple(sorted(set(roots), key=lambda root: root.path))
 
 
-def _root_of(path: Path, checkouts: Sequence[Path]) -> EditableRoot | None:
+def _root_of(path: Path, checkouts: Sequence[Path]) -> PlacedFolder | None:
     folder = path if path.is_dir() else path.parent
     for checkout in checkouts:
         for base in (checkout, checkout.resolve()):
             if folder.is_dir() and folder.is_relative_to(base):
-                return EditableRoot(folder, folder.relative_to(base).as_posix())
+                return PlacedFolder(folder, folder.relative_to(base).as_posix())
     return None
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language, Node, Query, QueryCursor
 from tree_sitter_python import language
 
-from pipeline.testing.languages.sources.faults.mutant import Rank, quoted
+from pipeline.testing.languages.sources.faults import Rank, quoted
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
-from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from pipeline.testing.languages.sources.faults.platforms import Platform
 
 
 _SYSTEMS: Final = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}
@@ -36,14 +37,6 @@ def _platform_names(on: Platform) -> Mapping[bytes, str]:
         return {}
     name = "nt" if on.system == "win32" else "posix"
     return {b"sys.platform": on.system, b"_sys.platform": on.system, b"os.name": name, b"platform.system()": system}
-
-
-CONDITIONS: Final = Conditions(
-    language=Language(language()),
-    hint=re.compile(rb"\bsys\.platform\b|\bos\.name\b|\bplatform\.system\b"),
-    names=_platform_names,
-    constants=_CONSTANTS,
-)
 
 
 _ROLES: Final = r"""
@@ -112,11 +105,6 @@ _BOUND: Final = Query(
 )
 
 
-def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked alike)
-    """Return the fault grammar of Python."""
-    return _GRAMMAR
-
-
 def _assigned(node: Node, function: Node) -> Iterator[Edit]:
     """Yield the edit that removes an assignment to names with an earlier value: without one the code would stop."""
     target = node.named_children[0].child_by_field_name("left")
@@ -146,5 +134,8 @@ _GRAMMAR: Final = Grammar(
         "raised again": b"raise",
     },
     own={"assigned": _assigned},
-    conditions=CONDITIONS,
+    hint=re.compile(rb"\bsys\.platform\b|\bos\.name\b|\bplatform\.system\b"),
+    names=_platform_names,
+    constants=_CONSTANTS,
 )
+GRAMMARS: Final = {".py": _GRAMMAR}

@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,7 @@ from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.environments.installed import editable_mounts, editable_paths
-from pipeline.testing.languages.protocol import Cache, FoundInputs, Measurement, Selection, View
+from pipeline.testing.languages.protocol import FoundInputs, Measurement, Selection, View
 from pipeline.testing.languages.python import bytecode
 from pipeline.testing.languages.python.bytecode import Place, lay_out
 from pipeline.testing.languages.python.environment import PYTEST
@@ -63,18 +63,18 @@ async def run_tests(asked: Measurement) -> Observation:
     output, cache = "", asked.cache
     deadline = anyio.current_time() + asked.timeout_s
     with scratch_folder("tests") as place:
-        scratch = Scratch.under(place)
+        program = _lay_out_program(place)
         folders = _places(asked)
         filled: BoxFolder | None = None
         while True:
             nonce = secrets.token_hex(16)
-            folder = scratch.folder(len(sessions), cache, folders, asked.found)
+            folder = _folder_for(place, len(sessions), asked, folders)
             filled = filled or folder
             redacted = {str(folder.path): "<scratch>", str(asked.view.host): "."}
             request = {**_request(asked, done), "nonce": nonce, "redact": redacted}
             completed = await asked.box.run(
                 replace(
-                    _command(asked, scratch, folder),
+                    _command(asked, program, folder),
                     request=json.dumps(request).encode(),
                     timeout_s=max(1.0, deadline - anyio.current_time()),
                 )
@@ -105,14 +105,14 @@ async def check_types(asked: Measurement) -> Observation:
     return await run_tests(replace(asked, selection=Selection.nothing()))
 
 
-def _command(asked: Measurement, scratch: Scratch, folder: BoxFolder) -> Command:
+def _command(asked: Measurement, program: Path, folder: BoxFolder) -> Command:
     view, env, cache = asked.view, asked.env, asked.cache
     starts = (at for at, word in enumerate(env.command) if at and (word == "-m" or Path(word).name in PYTEST))
     at = next(starts, len(env.command))
     argv = (
         *same_addresses(),
         *env.command[:at],
-        str(scratch.start),
+        str(program / _START),
         *env.command[at:],
         "-p",
         PLUGIN,
@@ -134,7 +134,7 @@ def _command(asked: Measurement, scratch: Scratch, folder: BoxFolder) -> Command
             view.mount,
             *editable_mounts(env, view),
             *env.mounts,
-            Mount(scratch.program, scratch.program),
+            Mount(program, program),
             folder.mount(folder.path),
             *compiled,
             *caches,
@@ -229,44 +229,30 @@ _MOST_BYTES: Final = 16 << 20
 _START: Final = "start.py"
 
 
-@dataclass(frozen=True)
-class Scratch:
-    """The private folder of one measurement: our program, and for each process a folder that its tests may write to."""
+def _lay_out_program(place: Path) -> Path:
+    """Create the folder with our program, which is read-only for tests."""
+    program = place / "program"
+    program.mkdir()
+    # in a folder of their own: what lies beside the plugin in the package would be importable, too
+    here = Path(__file__)
+    shutil.copytree(here.with_name("plugin"), program / PLUGIN)
+    shutil.copyfile(here.with_name(_START), program / _START)
+    return program
 
-    place: Path
-    program: Path
 
-    @classmethod
-    def under(cls, place: Path) -> Scratch:
-        """Create the folder with our program, which is read-only for tests."""
-        program = place / "program"
-        program.mkdir()
-        # in a folder of their own: what lies beside the plugin in the package would be importable, too
-        here = Path(__file__)
-        shutil.copytree(here.with_name("plugin"), program / PLUGIN)
-        shutil.copyfile(here.with_name(_START), program / _START)
-        return cls(place, program)
+def _folder_for(place: Path, number: int, asked: Measurement, folders: Sequence[Place]) -> BoxFolder:
+    """Return a new folder for a process, with the compiled code that it may use, and the inputs that were found.
 
-    @property
-    def start(self) -> Path:
-        """Return the path of the program that starts pytest."""
-        return self.program / _START
-
-    def folder(
-        self, number: int, cache: Cache | None, folders: Sequence[Place], found: FoundInputs | None = None
-    ) -> BoxFolder:
-        """Return a new folder for a process, with the compiled code that it may use, and the inputs that were found.
-
-        New for each process, for the tests can write there: what one has left behind, the next would load.
-        """
-        made = BoxFolder.made(self.place, f"process-{number}")
-        made.add(TEMPORARY)
-        compiled = made.add(COMPILED)
-        if cache is not None and not cache.warm:  # what is being filled is not sorted out yet
-            lay_out(cache.folder, folders, compiled)
-        if found is not None:
-            made.fill(found.folder)
-        return made
+    New for each process, for the tests can write there: what one has left behind, the next would load.
+    """
+    made = BoxFolder.made(place, f"process-{number}")
+    made.add(TEMPORARY)
+    compiled = made.add(COMPILED)
+    if asked.cache is not None and not asked.cache.warm:  # what is being filled is not sorted out yet
+        lay_out(asked.cache.folder, folders, compiled)
+    if asked.found is not None:
+        made.fill(asked.found.folder)
+    return made
 
 
 def keep_found(folder: BoxFolder, found: FoundInputs | None) -> None:

@@ -25,10 +25,10 @@ from pipeline.judge.evidence.observation import (
     TestRecord,
     Value,
 )
-from pipeline.testing.languages.runners.sessions import Line, read_records
+from pipeline.testing.languages.runners.sessions import Line, badness, read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pipeline.process import Answer
 
@@ -198,6 +198,11 @@ def observe(sessions: Sequence[Session], *, command: tuple[str, ...], tail: str)
     files = {record.path: record.sha256 for record in everything if isinstance(record, FileLine)}
     tests = {record.path for record in everything if isinstance(record, Item) and not record.doctest}
     records = _tests(sessions, everything)
+    errors = {
+        record.path: CollectionError(path=record.path, fault=record.fault)
+        for record in everything
+        if isinstance(record, CollectionErrorLine)
+    }
     layout = next((record for record in everything if isinstance(record, LayoutLine)), None)
     modules = [record for record in everything if isinstance(record, Modules)]
     foreign = {name: origin for record in modules for name, origin in record.foreign.items()}
@@ -205,7 +210,7 @@ def observe(sessions: Sequence[Session], *, command: tuple[str, ...], tail: str)
         state=state,
         detail=detail,
         records=records,
-        collection_errors=_collection_errors(everything),
+        collection_errors=tuple(errors[path] for path in sorted(errors)),
         files=files,
         layout=Layout(
             testpaths=layout.testpaths if layout else (),
@@ -235,10 +240,8 @@ def _state(sessions: Sequence[Session], tail: str) -> tuple[RunState, str]:
         why = f": {_reason(tail)}" if usage or not started else ""
         return RunState.CRASHED, f"the test session died (exit code {last.exit_code}){why}"
     if end.canaries != _CANARIES:
-        return (
-            RunState.UNUSABLE,
-            "the test runner was tampered with: it reports a failing check as passed, or the reverse",
-        )
+        why = "the test runner was tampered with: it reports a failing check as passed, or the reverse"
+        return RunState.UNUSABLE, why
     if contradicted := last.contradicted:
         return RunState.CRASHED, contradicted
     if len(sessions) > 1 or last.unfinished is not None:
@@ -256,15 +259,6 @@ def _reason(tail: str) -> str:
     return f"{why}. {advice}" if advice else why
 
 
-def _collection_errors(everything: Iterable[Record]) -> tuple[CollectionError, ...]:
-    found = {
-        record.path: CollectionError(path=record.path, fault=record.fault)
-        for record in everything
-        if isinstance(record, CollectionErrorLine)
-    }
-    return tuple(found[path] for path in sorted(found))
-
-
 def _tests(sessions: Sequence[Session], everything: Sequence[Record]) -> dict[str, TestRecord]:
     tests: dict[str, TestRecord] = {}
     for item in everything:
@@ -279,10 +273,8 @@ def _tests(sessions: Sequence[Session], everything: Sequence[Record]) -> dict[st
     for session in sessions:
         if why := session.contradicted:  # no outcome of it can be believed
             ran = {record.id for record in session.records if isinstance(record, Finished)} & tests.keys()
-            tests |= {
-                entry: tests[entry].model_copy(update={"outcome": Ended.CRASHED, "reason": why, "reach": None})
-                for entry in ran
-            }
+            crashed = {"outcome": Ended.CRASHED, "reason": why, "reach": None}
+            tests |= {entry: tests[entry].model_copy(update=crashed) for entry in ran}
     for session in sessions:
         open_id = session.unfinished
         if open_id in tests:
@@ -291,21 +283,19 @@ def _tests(sessions: Sequence[Session], everything: Sequence[Record]) -> dict[st
     return tests
 
 
-_WORST_FIRST: Final = ("failed", "strict_xpass", "skipped", "xfailed", "xpassed", "passed")
-
-
 def _ended(test: TestRecord, finished: Finished) -> TestRecord:
     """Return the record completed by its worst phase; of equal ones the first counts, and re-runs do not.
 
     A sub-test that was skipped says nothing of its test, which has a report of its own.
     """
-    phases = [phase for phase in finished.phases if phase.outcome != "rerun" and not _is_left_out(phase)]
-    worst = min(phases, key=lambda phase: _WORST_FIRST.index(phase.outcome), default=None)
+    left_out = [phase for phase in finished.phases if phase.sub and phase.outcome in {"skipped", "xfailed"}]
+    phases = [phase for phase in finished.phases if phase.outcome != "rerun" and phase not in left_out]
+    worst = min(phases, key=lambda phase: badness(Ended(phase.outcome)), default=None)
     called = any(phase.when == "call" and not phase.sub for phase in phases)
     whole = worst is not None and (worst.outcome != "passed" or called)
     unlimited = Ended(worst.outcome) if worst is not None and whole else Ended.CRASHED
     outcome = Ended.TIMED_OUT if finished.timed_out else unlimited
-    if worst is not None and test.outcome is not None and _worse(test.outcome, outcome):
+    if worst is not None and test.outcome is not None and badness(test.outcome) < badness(outcome):
         return test  # two items with the same id: the worse one speaks
     return test.model_copy(
         update={
@@ -316,15 +306,6 @@ def _ended(test: TestRecord, finished: Finished) -> TestRecord:
             "reach": finished.reach,
         }
     )
-
-
-def _is_left_out(phase: Phase) -> bool:
-    return phase.sub and phase.outcome in {"skipped", "xfailed"}
-
-
-def _worse(left: Ended, right: Ended) -> bool:
-    order = ("crashed", "timed_out", *_WORST_FIRST)
-    return order.index(left) < order.index(right)
 
 
 _PACKAGES: Final = {

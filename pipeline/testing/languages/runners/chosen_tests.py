@@ -188,7 +188,8 @@ def looked_up(lists: list[list[str]], runners: list[dict[str, Any]], selector: s
     endings = {ending for runner in runners for ending in runner["sources"]}
     bare = _TARGET.sub("", selector)  # cargo lists no targets
     whole = [(at, entry) for at, entries in enumerate(lists) for entry in entries]
-    tests = {_full(runners[at], entry): (at, entry) for at, entry in whole}
+    marks = [runner["mark"] if runner["folder"] else "" for runner in runners]
+    tests = {f"{marks[at]}{entry}": (at, entry) for at, entry in whole}
     functions = {name: _without_case(name) for name in tests}
     ending: list[str] = []
     for is_cargo, written in ((False, selector), (True, bare)):
@@ -203,10 +204,6 @@ def looked_up(lists: list[list[str]], runners: list[dict[str, Any]], selector: s
     if ending:
         return ids.several(selector, ending)
     return f"no test is called {selector}{_near(selector, functions.values())}"
-
-
-def _full(runner: dict[str, Any], entry: str) -> str:
-    return f"{runner['mark']}{entry}" if runner["folder"] else entry
 
 
 def _without_case(entry: str) -> str:

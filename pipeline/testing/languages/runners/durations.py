@@ -6,15 +6,16 @@ one run to the next.
 
 from __future__ import annotations
 
-import json
-import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 _NAME: Final = ".seconds.json"
+_SECONDS: Final = TypeAdapter(dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]])
 
 
 def write(cache: Path, seconds: Mapping[str, float]) -> None:
@@ -22,21 +23,13 @@ def write(cache: Path, seconds: Mapping[str, float]) -> None:
     place = cache / _NAME
     known = read(cache)
     place.unlink(missing_ok=True)
-    place.write_text(json.dumps({**known, **seconds}), encoding="utf-8")
+    place.write_bytes(_SECONDS.dump_json({**known, **seconds}))
 
 
 def read(cache: Path) -> dict[str, float]:
     """Return the seconds by test file, empty if unknown. Tests could write this file, so it is only a hint."""
     place = cache / _NAME
-    if place.is_symlink() or not place.is_file():
-        return {}
     try:
-        said: object = json.loads(place.read_bytes())
-    except (OSError, ValueError):
+        return _SECONDS.validate_json(place.read_bytes()) if place.is_file() and not place.is_symlink() else {}
+    except (OSError, ValidationError):
         return {}
-    entries: dict[object, object] = said if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownVariableType]  of JSON
-    return {
-        path: float(value)
-        for path, value in entries.items()
-        if isinstance(path, str) and isinstance(value, int | float) and math.isfinite(value) and value >= 0
-    }

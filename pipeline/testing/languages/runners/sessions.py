@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.testing.languages.protocol import Measurement
+    from pipeline.trees import Files
 
 
 class Said(BaseModel):
@@ -144,6 +145,7 @@ TAIL: Final = 8_000
 """The most characters of output that are kept for people."""
 COMPILING: Final = "compiling the tests reached the time limit"
 _SHOWN: Final = 20
+_LARGEST: Final = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -189,12 +191,29 @@ def with_last_outcome(records: dict[str, TestRecord], session: Session, state: R
     return {**records, started[-1]: records[started[-1]].model_copy(update={"outcome": ended})}
 
 
+_WORST_FIRST: Final = (
+    Ended.CRASHED, Ended.TIMED_OUT, Ended.FAILED, Ended.STRICT_XPASS, Ended.SKIPPED, Ended.XFAILED, Ended.XPASSED,
+    Ended.PASSED,
+)  # fmt: skip
+
+
+def badness(outcome: Ended) -> int:
+    """Return the place of an outcome among all of them, the worst first: of several ends of a test it counts."""
+    return _WORST_FIRST.index(outcome)
+
+
 def relative(fault: Fault, workspace: str) -> Fault:
     """Return a fault whose messages name files of the workspace from there on."""
     chain = (
         raised.model_copy(update={"message": raised.message.replace(f"{workspace}/", "")}) for raised in fault.chain
     )
     return fault.model_copy(update={"chain": tuple(chain)})
+
+
+def line_in(measured: Files, path: str, number: int) -> str:
+    """Return a line of a measured source, empty if there is none."""
+    lines = (measured.read(path, _LARGEST) or b"").decode("utf-8", "replace").split("\n") if path else []
+    return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def unwatched(reasons: Iterable[str]) -> list[str]:
@@ -266,14 +285,14 @@ class BoxedRunner:
         return read_session(completed.answer, nonce, adapter), completed
 
 
-def lay_out(place: Path, language: str, *files: str) -> Path:
-    """Create the folder of our program, from files of a language and common ones.
+def lay_out(place: Path, language: str) -> Path:
+    """Create the folder of our program, from the runner of a language and common files.
 
     They lie as in the package, so that they find each other by the same names.
     """
     program = place / "program"
     package = program / "pipeline" / "testing" / "languages"
-    for name in (*_COMMON, *(f"{language}/{name}" for name in files)):
+    for name in (*_COMMON, f"{language}/runner.py"):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(_LANGUAGES / name, package / name)
     (program / "__main__.py").write_text(_MAIN.format(language), encoding="utf-8")

@@ -49,7 +49,8 @@ def _why(path: str, folder: str, packages: Mapping[str, _Table]) -> str:
         beside = posixpath.dirname(place)
         if path == place or (beside != folder and path.startswith(f"{beside}/")):
             return _SCRIPT
-    macros = [one for one, table in packages.items() if _is_macro(table)]
+    libraries = {one: _table(table, "lib") for one, table in packages.items()}
+    macros = [one for one, lib in libraries.items() if lib.get("proc-macro", lib.get("proc_macro")) is True]
     if folder in _used(macros, packages):
         return _MACRO
     tools = [tool for one in packages for tool in _dependencies(one, packages, "build-dependencies")]
@@ -83,11 +84,6 @@ def _dependencies(folder: str, packages: Mapping[str, _Table], kind: str) -> Ite
             if isinstance(asked.get("path"), str):
                 where = posixpath.normpath(posixpath.join(start, asked["path"]))
                 yield "" if where == "." else where
-
-
-def _is_macro(table: _Table) -> bool:
-    library = _table(table, "lib")
-    return library.get("proc-macro", library.get("proc_macro")) is True
 
 
 def _table(table: _Table, name: str) -> _Table:

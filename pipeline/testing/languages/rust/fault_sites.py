@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language, Node, Query, QueryCursor
 from tree_sitter_rust import language
 
-from pipeline.testing.languages.sources.faults.mutant import Rank
+from pipeline.testing.languages.sources.faults import Rank
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
-from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform, Truth, every, opposite, some
+from pipeline.testing.languages.sources.faults.platforms import Platform, Truth, every, opposite, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -147,18 +147,6 @@ def _holds(node: Node, on: Platform) -> Truth:
     return every(_predicate(one, on) for one in _listed(tree))
 
 
-CONDITIONS: Final = Conditions(
-    language=_RUST,
-    hint=re.compile(rb"\bcfg\s*!|consts::OS"),
-    names=_names,
-    constants=_CONSTANTS,
-    atom=_holds,
-    uncompiled=_uncompiled,
-    stop=b'compile_error!("is this compiled?");',
-    in_parts=True,
-)
-
-
 _ROLES: Final = r"""
 [(attribute_item) (inner_attribute_item) (macro_definition) (use_declaration) (type_arguments) (type_parameters)
  (array_type) (let_condition) (tuple_struct_pattern) (struct_pattern) (or_pattern) (range_pattern)
@@ -196,11 +184,6 @@ _ZEROS: Final[Mapping[bytes, bytes]] = {b"Result": b"Ok(Default::default())", b"
 _NO_VALUES: Final = frozenset({b"None", b"false", b"()", b"String::new()", b"Default::default()", b"0"})
 
 
-def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked alike)
-    """Return the fault grammar of Rust."""
-    return _GRAMMAR
-
-
 def _returned(node: Node, function: Node) -> Iterator[Edit]:
     """Yield the edit that returns the type's default value instead; if there is none, it does not compile."""
     result = function.child_by_field_name("return_type")
@@ -212,7 +195,7 @@ def _returned(node: Node, function: Node) -> Iterator[Edit]:
 
 
 _GRAMMAR: Final = Grammar(
-    language=Language(language()),
+    language=_RUST,
     roles=_ROLES,
     words={
         "true": b"true",
@@ -221,5 +204,12 @@ _GRAMMAR: Final = Grammar(
         "not done": b"{ if false NODE }",
     },
     own={"value": _returned},
-    conditions=CONDITIONS,
+    hint=re.compile(rb"\bcfg\s*!|consts::OS"),
+    names=_names,
+    constants=_CONSTANTS,
+    atom=_holds,
+    uncompiled=_uncompiled,
+    stop=b'compile_error!("is this compiled?");',
+    in_parts=True,
 )
+GRAMMARS: Final = {".rs": _GRAMMAR}

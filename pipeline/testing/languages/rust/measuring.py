@@ -18,6 +18,7 @@ import anyio
 
 from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
+from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.runners import sessions
 from pipeline.testing.languages.runners.sessions import Session, Unusable, nothing, shortened, unfinished
 from pipeline.testing.languages.rust import project as cargo_project
@@ -139,7 +140,7 @@ class BoxedRunner(sessions.BoxedRunner):
         if asked.cache is not None and not asked.cache.warm:
             compiled.fill(asked.cache.folder / _KEPT)
         compiled.add(_TEMPORARY)
-        program = sessions.lay_out(place, "rust", "runner.py")
+        program = sessions.lay_out(place, "rust")
         return cls(asked, program, compiled, temporary)
 
     @property
@@ -160,9 +161,8 @@ class BoxedRunner(sessions.BoxedRunner):
     @property
     def variables(self) -> dict[str, str]:
         """Return the environment variables of cargo and the tests."""
-        rust = self.asked.env.prefix / "bin"
         return {
-            "PATH": f"{rust}:/usr/local/bin:/usr/bin:/bin",
+            "PATH": devshell.box_path(self.asked.env.prefix, {}),
             "CARGO_TARGET_DIR": str(self.target),
             "CARGO_INCREMENTAL": "0",  # nothing is compiled twice here
             "CARGO_TERM_COLOR": "never",

@@ -14,7 +14,6 @@ returns an error is believed, and both stand in the test for everybody to read.
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +25,9 @@ from pipeline.judge.evidence.observation import Fault, Frame, Missing, Raised
 from pipeline.testing.languages.runners.sessions import End, Line, OutOfTime, ProcessLine, Said, Session, Start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
+
+    from pipeline.testing.languages.rust.project import Project
 
 
 class Target(Said):
@@ -74,17 +75,11 @@ class Span(Said):
     label: str | None = None
 
 
-class Code(Said):
-    """The code of a compiler error, such as `E0432`."""
-
-    code: str
-
-
 class Diagnostic(Said):
-    """A compiler error."""
+    """A compiler error; `code` is such as `E0432`."""
 
     message: str
-    code: Code | None = None
+    code: str | None = None
     spans: tuple[Span, ...] = ()
     rendered: str | None = None
 
@@ -182,21 +177,9 @@ class DoctestsRan(ProcessLine):
     hung: tuple[str, ...] = ()
 
 
-Record = (
-    MetadataLine
-    | ArtifactLine
-    | ErrorLine
-    | Built
-    | Documented
-    | Listed
-    | DoctestsListed
-    | TooMany
-    | Start
-    | TestEnded
-    | DoctestsRan
-    | OutOfTime
-    | End
-)
+OfBuild = MetadataLine | ArtifactLine | ErrorLine | Built | Documented
+OfTests = Listed | DoctestsListed | TooMany | Start | TestEnded | DoctestsRan
+Record = OfBuild | OfTests | OutOfTime | End
 ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 
@@ -266,30 +249,6 @@ _MISSING_CRATE: Final = frozenset({"E0432", "E0433", "E0463"})
 
 
 @dataclass(frozen=True)
-class Sources:
-    """The functions that find paths and lines in sources for a `Fault`.
-
-    Args:
-        relative: From a file as the compiler or a backtrace names it (in the folder given) to its path in the
-            workspace, empty outside it.
-        is_region: Whether a line of a file is compiled for tests only, in a file that is production otherwise.
-        is_bare: Whether a line states failure without looking at anything.
-        line: A line of a file of the workspace.
-    """
-
-    relative: Callable[[str, str], str]
-    is_region: Callable[[str, int], bool]
-    is_bare: Callable[[str, int], bool]
-    line: Callable[[str, int], str]
-
-    def frame(self, file: str, folder: str, line: int, function: str = "") -> Frame:
-        """Return a traceback frame; its path is empty outside the workspace."""
-        path = self.relative(file, folder)
-        shown = f"{path}{REGION}" if path and self.is_region(path, line) else path
-        return Frame(path=shown, module=function.rpartition(".")[0], line=line if path else 0, function=function)
-
-
-@dataclass(frozen=True)
 class Printed:
     """The output of a failing test, and where it ran.
 
@@ -312,18 +271,18 @@ class Printed:
         """Return the panics in the output."""
         return read_panics(self.stderr)
 
-    def reached(self, sources: Sources) -> tuple[Frame, ...]:
+    def reached(self, project: Project) -> tuple[Frame, ...]:
         """Return the frames of all panics of the test, in any thread, whether they were caught or not."""
         raised = self.panics.raised(self.name)
-        return tuple(frame for panic in raised for frame in _frames(panic.stack, sources, self.cwd))
+        return tuple(frame for panic in raised for frame in _frames(panic.stack, project, self.cwd))
 
 
-def of_panic(printed: Printed, sources: Sources, *, at: Frame) -> Fault:
+def of_panic(printed: Printed, project: Project, *, at: Frame) -> Fault:
     """Return the fault of a failed test by its output.
 
     Args:
         printed: What it printed.
-        sources: How places are named.
+        project: Its sources tell how places are named.
         at: The test itself, for failures without a place of their own.
     """
     expected = _SHOULD_PANIC.search(printed.stdout)
@@ -336,28 +295,28 @@ def of_panic(printed: Printed, sources: Sources, *, at: Frame) -> Fault:
         said = returned["said"] if returned is not None else "failed without a panic"
         return Fault(chain=(Raised(kind="Err", bases=("AssertionError",), message=_cut(said)),), frames=(at,))
     file, number = panic.place
-    place = sources.frame(file, printed.root, number)
-    frames = _frames(panic.stack, sources, printed.cwd)
+    place = project.frame(file, printed.root, number)
+    frames = _frames(panic.stack, project, printed.cwd)
     innermost = next((frame for frame in reversed(frames) if frame.path), place)
     path, line = innermost.path.removesuffix(REGION), innermost.line
-    kind, bases = _kind(panic.message, panic.stack, sources.line(path, line))
+    kind, bases = _kind(panic.message, panic.stack, project.line(path, line))
     return Fault(
         chain=(Raised(kind=kind, bases=bases, message=_cut(panic.message)),),
         frames=frames if any(frame.path for frame in frames) else (place if place.path else at,),
-        bare=sources.is_bare(path, line),
+        bare=project.is_bare(path, line),
     )
 
 
-def of_diagnostic(error: Diagnostic, sources: Sources, *, root: str, crates: frozenset[str]) -> Fault:
+def of_diagnostic(error: Diagnostic, project: Project, *, root: str, crates: frozenset[str]) -> Fault:
     """Return the fault of a compiler error; `crates` are the names of the workspace's own libraries."""
     span = next((span for span in error.spans if span.is_primary), None)
-    frames = (sources.frame(span.file_name, root, span.line_start),) if span is not None else ()
+    frames = (project.frame(span.file_name, root, span.line_start),) if span is not None else ()
     if error.code is None:
         return Fault(chain=(Raised(kind="SyntaxError", message=_cut(error.message)),), frames=frames)
     missing = _missing(error, crates)
     bases = (_BUG,) if missing is None else ("ImportError", _BUG)
-    kind = error.code.code
-    return Fault(chain=(Raised(kind=kind, bases=bases, message=_cut(error.message)),), frames=frames, missing=missing)
+    raised = Raised(kind=error.code, bases=bases, message=_cut(error.message))
+    return Fault(chain=(raised,), frames=frames, missing=missing)
 
 
 def _missing(error: Diagnostic, crates: frozenset[str]) -> Missing | None:
@@ -371,8 +330,8 @@ def _missing(error: Diagnostic, crates: frozenset[str]) -> Missing | None:
     label = next((span.label or "" for span in error.spans if span.is_primary), "")
     if (lacked := re.match(r"no `([^`]+)` in ", label)) and lacked[1] != name:
         name = lacked[1]
-    says_crate = error.code.code in _MISSING_CRATE and "unlinked crate" in f"{error.message} {label}"
-    foreign = error.code.code == "E0463" or (says_crate and first not in {*crates, "crate", "self", "super"})
+    says_crate = error.code in _MISSING_CRATE and "unlinked crate" in f"{error.message} {label}"
+    foreign = error.code == "E0463" or (says_crate and first not in {*crates, "crate", "self", "super"})
     return Missing(name=first if foreign else name, owner="" if foreign else owner, first_party=not foreign)
 
 
@@ -385,10 +344,10 @@ def _kind(message: str, stack: str, source: str) -> tuple[str, tuple[str, ...]]:
     return ("panic!", ("Failed",)) if _SAID.search(source) else ("panic", ())
 
 
-def _frames(stack: str, sources: Sources, cwd: str) -> tuple[Frame, ...]:
+def _frames(stack: str, project: Project, cwd: str) -> tuple[Frame, ...]:
     """Return the frames of a backtrace, outermost first, without the closure that libtest calls."""
     found = [
-        sources.frame(match["file"], cwd, int(match["line"]), _function(match["name"]))
+        project.frame(match["file"], cwd, int(match["line"]), _function(match["name"]))
         for match in _FRAME.finditer(stack)
         if not match["file"].startswith("/rustc/")
     ]
@@ -410,21 +369,6 @@ def _dotted(path: str) -> str:
 
 def _cut(message: str) -> str:
     return message[:_MESSAGE_LIMIT]
-
-
-def relative_to(workspace: str) -> Callable[[str, str], str]:
-    """Return a function that gives files' paths relative to the workspace's folder in the box."""
-
-    def relative(file: str, folder: str) -> str:
-        path = posixpath.normpath(posixpath.join(folder, file))
-        return path.removeprefix(f"{workspace}/") if path.startswith(f"{workspace}/") else ""
-
-    return relative
-
-
-def crate_names(packages: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of packages as sources write them, with `_` for `-`."""
-    return frozenset(name.replace("-", "_") for name in packages)
 
 
 _PANIC: Final = re.compile(

@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import CollectionError, Layout, RunState
-from pipeline.testing.languages.runners.sessions import COMPILING, Session, Unusable
+from pipeline.testing.languages.runners.sessions import COMPILING, Session, Unusable, line_in
 from pipeline.testing.languages.rust import output
-from pipeline.testing.languages.rust.sources import Crate, TestFunction, is_in, read_crate, text_of
+from pipeline.testing.languages.rust.sources import Crate, TestFunction, read_crate, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -108,33 +108,49 @@ class Project:
     @cached_property
     def layout(self) -> Layout:
         """Return the layout of tests; a production file's test regions count as a file beside it."""
-        whole = {path for unit in self.units for path in unit.crate.whole}
         folders = {posixpath.join(unit.folder, name) for unit in self.units for name in ("tests", "benches")}
-        collected = {path if path in whole else f"{path}{output.REGION}" for path in self.files}
+        collected = {path if path in self.whole else f"{path}{output.REGION}" for path in self.files}
         return Layout(testpaths=tuple(sorted(folders)), python_files=("*.rs",), collected=frozenset(collected))
 
     @cached_property
-    def sources(self) -> output.Sources:
-        """Return the functions that find paths and lines in the project's sources for a `Fault`."""
-        whole = {path for unit in self.units for path in unit.crate.whole}
-        regions: dict[str, list[tuple[int, int]]] = {}
-        bare: set[tuple[str, int]] = set()
+    def whole(self) -> frozenset[str]:
+        """Return the files that are tests as a whole."""
+        return frozenset(path for unit in self.units for path in unit.crate.whole)
+
+    @cached_property
+    def _regions(self) -> Mapping[str, list[tuple[int, int]]]:
+        found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         for unit in self.units:
             for path, lines in unit.crate.regions.items():
-                regions.setdefault(path, []).extend(lines)
-            bare |= {(test.path, line) for test in unit.crate.tests.values() for line in test.bare}
-        unread = {path for unit in self.units for path in unit.crate.unread}
+                found[path] += lines
+        return found
 
-        def line(path: str, number: int) -> str:
-            lines = (text_of(self.measured, path) or b"").decode("utf-8", "replace").split("\n") if path else []
-            return lines[number - 1] if 0 < number <= len(lines) else ""
+    @cached_property
+    def _bare(self) -> set[tuple[str, int]]:
+        tests = (test for unit in self.units for test in unit.crate.tests.values())
+        return {(test.path, line) for test in tests for line in test.bare}
 
-        return output.Sources(
-            relative=output.relative_to(self.workspace),
-            is_region=lambda path, number: path not in whole and is_in(regions.get(path, ()), number),
-            is_bare=lambda path, number: (path, number) in bare or path in unread,
-            line=line,
-        )
+    def is_region(self, path: str, number: int) -> bool:
+        """Return whether a line is compiled for tests only, in a file that is production otherwise."""
+        regions = () if path in self.whole else self._regions.get(path, ())
+        return any(first <= number <= last for first, last in regions)
+
+    def is_bare(self, path: str, number: int) -> bool:
+        """Return whether a line states failure without looking at anything; in an unreadable file it may."""
+        return (path, number) in self._bare or any(path in unit.crate.unread for unit in self.units)
+
+    def line(self, path: str, number: int) -> str:
+        """Return a line of a file of the workspace."""
+        return line_in(self.measured, path, number)
+
+    def frame(self, file: str, folder: str, line: int, function: str = "") -> output.Frame:
+        """Return a traceback frame, given a file as the compiler or a backtrace in a folder names it.
+
+        Its path is empty outside the workspace.
+        """
+        path = _below(posixpath.normpath(posixpath.join(folder, file)), self.workspace)
+        shown = f"{path}{output.REGION}" if path and self.is_region(path, line) else path
+        return output.Frame(path=shown, module=function.rpartition(".")[0], line=line if path else 0, function=function)
 
 
 def read_project(session: Session, measured: Files, workspace: str) -> Project | Unusable:
@@ -189,11 +205,8 @@ def _no_metadata(described: output.MetadataLine | None) -> Unusable:
     if described is None or described.code == 127 or described.timed_out:  # noqa: PLR2004  (no such program)
         return Unusable(RunState.UNUSABLE, detail)
     raised = output.Raised(kind="CargoError", message=detail)
-    return Unusable(
-        RunState.UNUSABLE,
-        detail,
-        (CollectionError(path="Cargo.toml", fault=output.Fault(chain=(raised,))),),
-    )
+    error = CollectionError(path="Cargo.toml", fault=output.Fault(chain=(raised,)))
+    return Unusable(RunState.UNUSABLE, detail, (error,))
 
 
 def _said(stderr: str) -> str:
@@ -244,10 +257,10 @@ def _errors(
     project: Project, messages: list[output.CompilerMessage], metadata: output.Metadata
 ) -> tuple[CollectionError, ...]:
     """Return one error for each file: the first one of rustc, which others often follow from."""
-    crates = output.crate_names({package.name: "" for package in metadata.packages})
+    crates = frozenset(package.name.replace("-", "_") for package in metadata.packages)
     found: dict[str, CollectionError] = {}
     for message in messages:
-        fault = output.of_diagnostic(message.message, project.sources, root=metadata.workspace_root, crates=crates)
+        fault = output.of_diagnostic(message.message, project, root=metadata.workspace_root, crates=crates)
         place = fault.frames[0].path.removesuffix(output.REGION) if fault.frames else ""
         path = place or _below(message.target.src_path, project.workspace)
         found.setdefault(path, CollectionError(path=path, fault=fault))

@@ -12,13 +12,14 @@ from pipeline.testing.languages.rust import output
 from pipeline.testing.languages.sources.syntax_trees import with_helpers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from pipeline.testing.languages.rust.project import Project, Test
 
 _FAILED_CODE: Final = 101
 _COUNTED: Final = re.compile(r"(?:^|\n)test result: FAILED\. ")
 _DOCTEST_RESULT: Final = re.compile(r"^test (?P<name>.+?) \.\.\. (?P<said>ok|FAILED|ignored)", re.MULTILINE)
+_OF_DOCTEST: Final = {"ok": Ended.PASSED, "FAILED": Ended.FAILED, "ignored": Ended.SKIPPED}
 _STACK: Final = re.compile(r"^stack backtrace:\n(?: +.*\n)+(?:note: Some details.*\n)?", re.MULTILINE)
 _REDACTED: Final = re.compile(r"(thread '.*') \(\d+\)( panicked at )(?:/.*/rustdoctest\w+/)?")
 """Text that differs from run to run: the thread's number, and the folder in which an example was compiled."""
@@ -52,7 +53,10 @@ def observe(
         for test, function in (*there, *documented)
     }
     ignored = (test for test in project.tests.values() if test.is_ignored)
-    records |= {test.id: _skipped(test, records[test.id]) for test in ignored}
+    for test in ignored:
+        reason = (test.source and test.source.ignored) or "ignored"
+        skipped = {"outcome": Ended.SKIPPED, "phase": "call", "reason": reason}
+        records[test.id] = records[test.id].model_copy(update=skipped)
     said: list[str] = [tail, *unwatched(line.unwatched for line in session.of(output.TestEnded))]
     for line in session.records:
         if isinstance(line, output.TestEnded) and line.id in asked:
@@ -65,7 +69,9 @@ def observe(
             records |= {entry: one for entry, one in found.items() if entry in asked and not records[entry].ran}
             said.append(line.stdout + line.stderr)
     records |= {entry: record for entry, record in _untold(project, session, records).items() if entry in asked}
-    state, detail = _state(session, timed_out=timed_out)
+    state, detail = state_of(session, timed_out=timed_out)
+    if not session.fault and (too_many := output.excess(session)):
+        state, detail = RunState.UNUSABLE, too_many
     return Observation(
         state=state,
         detail=detail,
@@ -85,20 +91,10 @@ def rendered(session: Session) -> str:
     return "\n".join((*(error.rendered or error.message for error in errors), *built))
 
 
-def _state(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
-    if not session.fault and (too_many := output.excess(session)):
-        return RunState.UNUSABLE, too_many
-    return state_of(session, timed_out=timed_out)
-
-
-def _skipped(test: Test, record: TestRecord) -> TestRecord:
-    reason = (test.source and test.source.ignored) or "ignored"
-    return record.model_copy(update={"outcome": Ended.SKIPPED, "phase": "call", "reason": reason})
-
-
 def _ran(project: Project, test: Test, line: output.TestEnded, record: TestRecord, *, trace: bool) -> TestRecord:
     outcome = _outcome(test, line)
-    printed = _printed(project, test, line)
+    cwd = f"{project.workspace}/{test.unit.folder}".rstrip("/")
+    printed = output.Printed(test.name, line.stdout, line.stderr, root=project.workspace, cwd=cwd)
     fault = _fault(project, test, line, printed) if outcome is Ended.FAILED else None
     # nothing is traced: of a test that passes it is not known what it reached, only what it mentions
     reach = _reach(project, test, fault, printed) if trace and fault is not None else None
@@ -130,24 +126,19 @@ def _is_last_word(test: Test, stdout: str) -> bool:
     return re.search(rf"{name}(?:.*\n)*?ok\n\n{result}finished in [\d.]+s\s*\Z", stdout) is not None
 
 
-def _printed(project: Project, test: Test, line: output.TestEnded) -> output.Printed:
-    cwd = f"{project.workspace}/{test.unit.folder}".rstrip("/")
-    return output.Printed(test.name, line.stdout, line.stderr, root=project.workspace, cwd=cwd)
-
-
 def _fault(project: Project, test: Test, line: output.TestEnded, printed: output.Printed) -> Fault:
     path, first = test.path, test.source.first if test.source is not None else 1
-    region = f"{path}{output.REGION}" if path and project.sources.is_region(path, first) else path
+    region = f"{path}{output.REGION}" if path and project.is_region(path, first) else path
     at = Frame(path=region, line=first, function=test.name.replace("::", "."))
     if test.unit.own_harness:
         said = Raised(kind="exit", bases=("AssertionError",), message=f"exited with {line.code}")
         return Fault(chain=(said,), frames=(at,))
-    return relative(output.of_panic(printed, project.sources, at=at), project.workspace)
+    return relative(output.of_panic(printed, project, at=at), project.workspace)
 
 
 def _reach(project: Project, test: Test, fault: Fault, printed: output.Printed) -> Reach:
     """Return the known reach of a test: production frames of its panics, and names in its code."""
-    own = [frame for frame in (*fault.frames, *printed.reached(project.sources)) if frame.path]
+    own = [frame for frame in (*fault.frames, *printed.reached(project)) if frame.path]
     entered = [f"{frame.path}::{frame.function}" for frame in own if not project.layout.is_test_side(frame.path)]
     own_names = test.source.mentions if test.source is not None else ()
     mentioned = with_helpers(own_names, test.unit.crate.helpers)  # what a helper of the tests mentions counts as well
@@ -170,10 +161,11 @@ def _production(project: Project) -> Mapping[str, str]:
 def _doctests(project: Project, line: output.DoctestsRan, records: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
     by_name = {test.name: test for test in project.doctests.values() if test.package == line.package}
     found: dict[str, TestRecord] = {}
-    for name, said in _results(line.stdout, by_name):
-        test = by_name[name]
-        outcome = {"ok": Ended.PASSED, "FAILED": Ended.FAILED, "ignored": Ended.SKIPPED}[said]
-        fault = None
+    for result in _DOCTEST_RESULT.finditer(line.stdout):
+        name, fault = result["name"], None
+        if name not in by_name:
+            continue
+        test, outcome = by_name[name], _OF_DOCTEST[result["said"]]
         if outcome is Ended.FAILED:
             raised = Raised(kind="doctest", bases=("AssertionError",), message=_section(line.stdout, name))
             fault = Fault(chain=(raised,), frames=(Frame(path=test.path, line=test.line),))
@@ -194,11 +186,6 @@ def _untold(project: Project, session: Session, records: Mapping[str, TestRecord
             how = "the examples were ended first" if ended.timed_out else f"rustdoc ended with {ended.code}"
             found[test.id] = records[test.id].model_copy(update={"reason": f"it did not come to an end: {how}"})
     return found
-
-
-def _results(stdout: str, known: Iterable[str]) -> list[tuple[str, str]]:
-    names = set(known)
-    return [(found["name"], found["said"]) for found in _DOCTEST_RESULT.finditer(stdout) if found["name"] in names]
 
 
 def _section(stdout: str, name: str) -> str:

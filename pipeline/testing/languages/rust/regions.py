@@ -66,6 +66,11 @@ class TokenKind(StrEnum):
     INNER_DOC = "inner doc"
 
 
+_KINDS: Final = {
+    "space": None, "word": TokenKind.WORD, "mark": TokenKind.MARK, "lifetime": TokenKind.LIFETIME,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """A token: its text as written, and its start and end in bytes."""
@@ -161,20 +166,8 @@ def _end_of_comment(source: bytes, at: int) -> int:
 
 def _token(kind: str, source: bytes, start: int, end: int) -> Token | None:
     text = source[start:end]
-    match kind:
-        case "space":
-            return None
-        case "line" | "block":
-            doc = _documents(text)
-            return Token(doc, text, start, end) if doc is not None else None
-        case "word":
-            return Token(TokenKind.WORD, text, start, end)
-        case "mark":
-            return Token(TokenKind.MARK, text, start, end)
-        case "lifetime":
-            return Token(TokenKind.LIFETIME, text, start, end)
-        case _:
-            return Token(TokenKind.LITERAL, text, start, end)
+    known = _documents(text) if kind in {"line", "block"} else _KINDS.get(kind, TokenKind.LITERAL)
+    return Token(known, text, start, end) if known is not None else None
 
 
 def _documents(comment: bytes) -> TokenKind | None:

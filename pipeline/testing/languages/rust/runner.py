@@ -72,11 +72,6 @@ def alone(
     return ended
 
 
-def adopt() -> None:
-    """Make this process the parent of all processes that our own ones leave behind."""
-    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def end_the_rest() -> None:
     """Kill all descendants of this process and wait until they have ended."""
     while True:
@@ -229,18 +224,17 @@ def compile_tests(cargo: list[str], how: str, records: Records, limit_s: float) 
 
 def json_of(line: str) -> dict[str, Any]:
     """Return the JSON object on a line, empty for other output such as a build script's."""
-    try:
+    with contextlib.suppress(ValueError):
         message: dict[str, Any] | str | float | None = json.loads(line)
-    except ValueError:
-        return {}
-    return message if isinstance(message, dict) else {}
+        return message if isinstance(message, dict) else {}
+    return {}
 
 
 def shortened(message: dict[str, Any]) -> dict[str, Any]:
     """Return a compiler message without its long explanation."""
     said: dict[str, Any] = message["message"]
     code, rendered = said.get("code"), said.get("rendered") or ""
-    short: dict[str, Any] = {"code": code and {"code": code["code"]}, "children": [], "rendered": rendered[:_RENDERED]}
+    short: dict[str, Any] = {"code": code and code["code"], "children": [], "rendered": rendered[:_RENDERED]}
     return {**message, "message": {**said, **short}}
 
 
@@ -315,7 +309,8 @@ def line_of(name: str) -> str:
 def main() -> None:
     """Carry out the request."""
     request, records = begin()
-    adopt()
+    # what our own processes leave behind becomes ours
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     work = {"build": build, "check": build, "list": list_tests, "examples": list_examples, "test": run_tests}
     try:
         work[request["do"]](request, records)

@@ -3,9 +3,8 @@
 libtest says only names, and nothing at all about what does not compile. The modules of a crate are followed from its
 root file as the compiler does; attributes and nesting come from tree-sitter. What a macro makes is not seen here.
 
-Importing this module, or one that does, loads the parser; `cargo` does so when a Rust project is measured.
-
-Importing this module loads the parser; `languages.rust.test_regions` does so only when a Rust file is judged.
+Importing this module, or one that does, loads the parser; `cargo` does so when a Rust project is measured, and
+`languages.rust.test_regions` only when a Rust file is judged.
 """
 
 from __future__ import annotations
@@ -82,12 +81,6 @@ def word(attribute: str) -> str:
     return re.split(r"[\s(=\[]", attribute, maxsplit=1)[0]
 
 
-def ignored(attribute: str) -> str:
-    """Return the reason in an `ignore` attribute."""
-    found = _REASON.match(attribute)
-    return found[1] if found is not None else "ignored"
-
-
 def bare_lines(function: Node) -> Iterator[int]:
     """Yield the lines of a test that fail unconditionally, without looking at any value."""
     for found in below(function):
@@ -102,17 +95,9 @@ def bare_lines(function: Node) -> Iterator[int]:
             yield line_of(found)
 
 
-def owner_of(item: Node) -> str:
-    """Return the name of an impl's type, without path and arguments."""
-    return _bare(item.child_by_field_name("type"))
-
-
-def trait_of(item: Node) -> str:
-    """Return the name of an impl's trait, without path and arguments; empty if it has none."""
-    return _bare(item.child_by_field_name("trait"))
-
-
-def _bare(kind: Node | None) -> str:
+def name_in_impl(item: Node, field: str) -> str:
+    """Return the name of an impl's type or trait, without path and arguments; empty if it has none."""
+    kind = item.child_by_field_name(field)
     while kind is not None and kind.type in {"generic_type", "scoped_type_identifier", "reference_type"}:
         kind = kind.child_by_field_name("name" if kind.type == "scoped_type_identifier" else "type")
     return text(kind)
@@ -146,10 +131,8 @@ class TestFunction:
     name: str
     path: str
     first: int
-    last: int
     sha256: str
     ignored: str | None
-    should_panic: bool
     mentions: frozenset[str]
     bare: frozenset[int]
 
@@ -176,14 +159,9 @@ class Crate:
 
     def add(self, other: Crate) -> None:
         """Add the content of another file."""
-        self.tests |= other.tests
-        self.modules |= other.modules
-        self.regions |= other.regions
-        self.whole |= other.whole
-        self.digests |= other.digests
-        self.helpers |= other.helpers
         self.defined = other.defined | self.defined
-        self.unread |= other.unread
+        for name in ("tests", "modules", "regions", "whole", "digests", "helpers", "unread"):
+            setattr(self, name, getattr(self, name) | getattr(other, name))
 
     def file_of(self, name: str) -> str:
         """Return the file of a test, by the innermost known module in its name."""
@@ -210,22 +188,23 @@ def read_crate(files: Files, source: str, *, is_test: bool) -> Crate:
         text = text_of(files, place.path) if place.path not in seen else None
         if text is not None:
             seen.add(place.path)
-            part = _part(text, place)
-            crate.add(part.crate)
-            waiting.extend(reversed(part.files))
+            try:
+                own, further = limited(read_file)(text, place)
+            except UnreadableError:
+                own, further = _unread(text, place), ()
+            crate.add(own)
+            waiting.extend(reversed(further))
     return crate
 
 
-def _part(text: bytes, place: Place) -> Part:
-    try:
-        return limited(read_file)(text, place)
-    except UnreadableError:
-        crate = Crate(place.path, modules={place.module: place.path}, unread={place.path})
-        crate.digests[place.path] = hashlib.sha256(text).hexdigest()
-        if place.is_test:
-            crate.whole.add(place.path)
-            crate.regions[place.path] = [(1, text.count(b"\n") + 1)]
-        return Part(crate, ())
+def _unread(text: bytes, place: Place) -> Crate:
+    """Return what is known of a file that no reader gets through."""
+    crate = Crate(place.path, modules={place.module: place.path}, unread={place.path})
+    crate.digests[place.path] = hashlib.sha256(text).hexdigest()
+    if place.is_test:
+        crate.whole.add(place.path)
+        crate.regions[place.path] = [(1, text.count(b"\n") + 1)]
+    return crate
 
 
 def text_of(files: Files, path: str) -> bytes | None:
@@ -243,19 +222,11 @@ class Place:
     is_test: bool
 
 
-@dataclass(frozen=True)
-class Part:
-    """A file's share of a crate, and the possible files of its modules."""
-
-    crate: Crate
-    files: tuple[Place, ...]
-
-
-def read_file(source: bytes, place: Place) -> Part:
-    """Return a file's share of its crate."""
+def read_file(source: bytes, place: Place) -> tuple[Crate, tuple[Place, ...]]:
+    """Return a file's share of its crate, and the possible files of its modules."""
     reader = _Reader(Crate(place.path))
     reader.file(source, place)
-    return Part(reader.crate, tuple(reader.files))
+    return reader.crate, tuple(reader.files)
 
 
 @dataclass
@@ -291,7 +262,8 @@ class _Reader:
             elif item.type == "function_item":
                 self.function(item, attributes, start, inside)
             elif not inside.is_test:
-                self.production(item, place.path)
+                for name in names_in(item):
+                    self.crate.defined.setdefault(name, place.path)
             else:
                 self.crate.helpers |= {name: names_below(item, MENTIONED) for name in names_in(item)}
 
@@ -320,29 +292,19 @@ class _Reader:
             else:
                 self.crate.defined.setdefault(name, place.path)
             return
-        why_ignored = next((ignored(words) for words in attributes if word(words) == "ignore"), None)
+        ignoring = next((words for words in attributes if word(words) == "ignore"), None)
+        reason = _REASON.match(ignoring) if ignoring is not None else None
         parts = [*(words.encode() for words in attributes), item.text or b""]
         path = f"{place.module}::{name}".removeprefix("::")
         self.crate.tests[path] = TestFunction(
             name=path,
             path=place.path,
             first=line_of(start),
-            last=item.end_point.row + 1,
             sha256=hashlib.sha256(b"\0".join(parts)).hexdigest(),
-            ignored=why_ignored,
-            should_panic=any(word(words) == "should_panic" for words in attributes),
+            ignored=reason[1] if reason is not None else ignoring and "ignored",
             mentions=names_below(item, MENTIONED),
             bare=frozenset(bare_lines(item)),
         )
-
-    def production(self, item: Node, path: str) -> None:
-        for name in names_in(item):
-            self.crate.defined.setdefault(name, path)
-
-
-def is_in(lines: Iterable[tuple[int, int]], line: int) -> bool:
-    """Return whether a line lies in one of the regions."""
-    return any(first <= line <= last for first, last in lines)
 
 
 _TYPES: Final = frozenset({"struct_item", "enum_item", "union_item", "trait_item", "type_item"})

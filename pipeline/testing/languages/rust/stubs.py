@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.testing.languages.rust.sources import is_for_tests, items, owner_of, parse, trait_of
+from pipeline.testing.languages.rust.sources import is_for_tests, items, name_in_impl, parse
 from pipeline.testing.languages.sources.stubs import WAS, Content, Definition, Parts, Rules
 from pipeline.testing.languages.sources.syntax_trees import below, code_of, field_text, line_of, span_of
 
@@ -61,7 +61,7 @@ def _definitions(
         place, also = (*above, name), tuple((*outer, name) for outer in others)
         dotted = f"{owner}{name}" if owner is not None else ""
         if node.type == "impl_item" and body is not None:
-            kind, trait = owner_of(node), trait_of(node)
+            kind, trait = name_in_impl(node, "type"), name_in_impl(node, "trait")
             inner = ((*above, kind), (*above, trait)) if trait else ()
             yield from _definitions(body, tuple(filter(None, (*above, kind, trait))), head, f"{kind}.", inner)
         elif node.type == "function_item" and body is not None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
+from posixpath import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from pipeline.testing.languages.rust.regions import Around, Region, RustFile, SourceFault, line_of, read_rust
@@ -108,10 +110,7 @@ def _is_inserted(old: bytes, left: bytes, right: bytes) -> bool:
 
 def _common(one: bytes, other: bytes) -> int:
     """Return the length of the common beginning."""
-    return next(
-        (index for index, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
-    )
+    return len(commonprefix((one, other)))
 
 
 def _first_difference(old: list[bytes], after: RustFile) -> int:
@@ -193,13 +192,8 @@ def _name(key: Key) -> str:
     return name if before == 0 else f"{name} ({before + 1})"
 
 
-@dataclass(frozen=True)
-class _Edit:
-    """A replacement in the production file; it sorts before others that begin where it begins and ends."""
-
-    start: int
-    end: int
-    text: bytes
+_Edit = tuple[int, int, bytes]
+"""The start and end of a replacement in the production file, and what takes its place."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +268,7 @@ def _edits(source: _Plan, target: _Plan) -> list[_Edit] | Unspliced:
     for key, region in target.regions.items():
         start, end = target.span(region)
         text = source.texts.get(key)
-        edits.append(_Edit(start, end, text) if text is not None else _removal(target.file.source, start, end))
+        edits.append((start, end, text) if text is not None else _removal(target.file.source, start, end))
     order = list(source.regions)
     for at, key in enumerate(order):
         if key in target.regions:
@@ -291,9 +285,9 @@ def _removal(text: bytes, start: int, end: int) -> _Edit:
     """Return the edit that removes a region, with the blank lines before it if it has lines of its own."""
     behind = text[end:].lstrip(b" \t")
     if behind and not behind.startswith((b"\n", b"\r\n")):
-        return _Edit(start, end, b"")
+        return start, end, b""
     kept = text[:start].rstrip(_BLANKS)
-    return _Edit(len(kept), end, b"" if behind or not kept else b"\n")
+    return len(kept), end, b"" if behind or not kept else b"\n"
 
 
 def _insertion(
@@ -307,22 +301,22 @@ def _insertion(
     ends = [end for keys, (_, end) in landmarks if keys & kept & before]
     starts = [start for keys, (start, _) in landmarks if keys & kept & behind]
     if ends:
-        return _Edit(max(ends), max(ends), b"\n\n" + indentation + text)
+        return max(ends), max(ends), b"\n\n" + indentation + text
     if starts:
-        return _Edit(min(starts), min(starts), text + b"\n\n" + indentation)
+        return min(starts), min(starts), text + b"\n\n" + indentation
     tokens = target.file.tokens.all
     end = len(target.file.source) if parent is None else tokens[target.modules[parent].closing].start
     head = target.file.source[:end]
     line = b"" if not head or head.rstrip(b" \t").endswith(b"\n") else b"\n"
-    return _Edit(end, end, line + (b"\n" if head else b"") + indentation + text + b"\n")
+    return end, end, line + (b"\n" if head else b"") + indentation + text + b"\n"
 
 
 def _applied(text: bytes, edits: list[_Edit]) -> bytes:
     pieces: list[bytes] = []
     at = 0
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        pieces += [text[at : edit.start], edit.text]
-        at = max(at, edit.end)
+    for start, end, new in sorted(edits, key=itemgetter(0, 1)):
+        pieces += [text[at:start], new]
+        at = max(at, end)
     return b"".join([*pieces, text[at:]])
 
 

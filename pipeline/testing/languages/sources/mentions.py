@@ -26,6 +26,7 @@ _SYNTAX: Final = frozenset(
     ("as", "const", "crate", "default", "export", "from", "import", "mod", "pub", "require", "self", "super", "use")
 )
 _SERVE_ALL_BELOW: Final = ("conftest.py", PYTHON.package_file)
+"""Files that are loaded for each test of their folder and below."""
 _GO_TEST: Final = "_test.go"
 
 
@@ -46,10 +47,12 @@ def mention_graph(sources: Mapping[str, str]) -> Graph:
     packages: dict[str, set[str]] = defaultdict(set)
     for path in filter(_is_of_package, sources):
         packages[_folder(path)].add(path)
-    fronts = {path: tuple(_statements(text, names)) for path, text in sources.items() if _is_front(path)}
+    # those that stand for their folder
+    fronts = {p: tuple(_statements(text, names)) for p, text in sources.items() if telling_name(p) != own_name(p)}
     graph: dict[str, frozenset[str]] = {}
     for path in sources:
-        found = {*direct[path], *_serving(path, sources)}
+        serving = {str(folder / name) for folder in PurePosixPath(path).parents for name in _SERVE_ALL_BELOW}
+        found = {*direct[path], *(serving & sources.keys())}
         if path.endswith(GO.sources):
             found |= packages[_folder(path)]
         passing = [front for front in direct[path] if front in fronts]
@@ -82,11 +85,6 @@ class _Names:
         return {path for word in near for spelling, path in self._by_word[word] if spelling <= words}
 
 
-def _is_front(path: str) -> bool:
-    """Return whether a file stands for its folder."""
-    return telling_name(path) != own_name(path)
-
-
 def _is_of_package(path: str) -> bool:
     """Return whether a file is compiled with all of its folder, and is called like that."""
     return path.endswith(GO.sources) and not path.endswith(_GO_TEST)
@@ -104,12 +102,6 @@ def _passed_on(front: Iterable[_Statement], words: frozenset[str], names: _Names
     for said, mentioned, takes_all in front:
         named = (said & words) - _SYNTAX
         yield from (path for path in mentioned if takes_all or named - names.words[path])
-
-
-def _serving(path: str, known: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files that are loaded for each test of their folder and below."""
-    for folder in PurePosixPath(path).parents:
-        yield from {str(folder / name) for name in _SERVE_ALL_BELOW} & known.keys()
 
 
 def _folder(path: str) -> str:

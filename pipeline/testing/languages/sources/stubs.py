@@ -196,28 +196,6 @@ def parts_of(name: str) -> Parts:
     return tuple(word for word in plain.split(".") if word)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The symbols that a task names in one file."""
-
-    rules: Rules
-    symbols: tuple[Parts, ...]
-    path: str
-
-    @classmethod
-    def of(cls, rules: Rules, path: str, symbols: Sequence[Symbol]) -> Wanted:
-        """Return the *symbols* that may be defined at *path*."""
-        return cls(rules, tuple(parts_of(symbol.name) for symbol in symbols if symbol.path in {"", path}), path)
-
-    def names(self, place: Parts) -> bool:
-        """Return whether a definition is one of the symbols, a member of one, or the owner of one."""
-        heads = [place[:length] for length in range(1, len(place) + 1)]
-        owners = [symbol[:length] for symbol in self.symbols for length in range(1, len(symbol))]
-        return any(self.rules.is_same(head, symbol, self.path) for symbol in self.symbols for head in heads) or any(
-            self.rules.is_same(place, owner, self.path) for owner in owners
-        )
-
-
 def _rules_of(package: str) -> Rules:
     """Return the rules of a language by the folder of its modules; most parsers are shared libraries."""
     return import_module(f"{package}.stubs").RULES
@@ -357,7 +335,8 @@ def stub_faults(
             old = rules.read(path, before.get(path, ""))
             if old.package != new.package and path in before:
                 faults.append(StubFault(path, 1, "is of another package now"))
-            faults += _definitions(Wanted.of(rules, path, symbols), old.definitions, new.definitions)
+            wanted = [parts_of(symbol.name) for symbol in symbols if symbol.path in {"", path}]
+            faults += _definitions(rules, path, wanted, old.definitions, new.definitions)
             faults += _others(path, old.others, new.others)
     return (*faults, *_missing(rules, defined, symbols))
 
@@ -374,9 +353,14 @@ def _missing(rules: Rules, defined: Mapping[str, Collection[Parts]], symbols: Se
             yield StubFault(symbol.path or next(iter(defined), ""), 0, f"does not define {symbol.name}")
 
 
-def _definitions(wanted: Wanted, old: Sequence[Definition], new: Sequence[Definition]) -> Iterator[StubFault]:
-    """Yield faults of definitions; several of one name, such as overloads, are compared one by one."""
-    rules = wanted.rules
+def _definitions(
+    rules: Rules, path: str, wanted: Sequence[Parts], old: Sequence[Definition], new: Sequence[Definition]
+) -> Iterator[StubFault]:
+    """Yield faults of definitions; several of one name, such as overloads, are compared one by one.
+
+    Named is one of the wanted symbols, a member of one, or the owner of one.
+    """
+    owners = [symbol[:length] for symbol in wanted for length in range(1, len(symbol))]
     rest: dict[Parts, list[Definition]] = {}
     for one in old:
         if one.head is not None:
@@ -384,13 +368,18 @@ def _definitions(wanted: Wanted, old: Sequence[Definition], new: Sequence[Defini
     names, added = set(rest), set[tuple[str, ...]]()
     for one in [one for one in new if one.head is not None and not _taken(rest.get(one.place, []), one)]:
         was = _nearest(rest.get(one.place, []), one)
-        is_named = wanted.names(one.place) or one.place[:-1] in added
+        heads = [one.place[:size] for size in range(1, len(one.place) + 1)]
+        is_named = (
+            any(rules.is_same(head, symbol, path) for symbol in wanted for head in heads)
+            or any(rules.is_same(one.place, owner, path) for owner in owners)
+            or one.place[:-1] in added
+        )
         added |= {one.place} if is_named and one.place not in names else set()
         what = _fault(rules, was, one, is_named=is_named)
         if what:
-            yield StubFault(wanted.path, one.line, what.format(name=rules.separator.join(one.place)))
+            yield StubFault(path, one.line, what.format(name=rules.separator.join(one.place)))
     for place, lost in rest.items():
-        yield from (StubFault(wanted.path, 0, f"{rules.separator.join(place)} is gone") for _ in lost)
+        yield from (StubFault(path, 0, f"{rules.separator.join(place)} is gone") for _ in lost)
 
 
 def _taken(rest: list[Definition], one: Definition) -> bool:

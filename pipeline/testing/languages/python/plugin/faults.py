@@ -121,18 +121,14 @@ class Faults:
     def _qualname(self, path: str, line: int) -> str:
         """Return the dotted name of the innermost function at a line: code objects have one only from 3.11 on."""
         if (path, line) not in self._qualnames:
-            self._qualnames[path, line] = self._enclosing(path, line)
+            names: list[str] = []
+            scope: ast.AST | None = self._workspace.tree(path)
+            while scope is not None:
+                scope = next((child for child in ast.walk(scope) if child is not scope and _spans(child, line)), None)
+                if isinstance(scope, SCOPES):
+                    names.append(scope.name)
+            self._qualnames[path, line] = ".".join(names) or "<module>"
         return self._qualnames[path, line]
-
-    def _enclosing(self, path: str, line: int) -> str:
-        tree = self._workspace.tree(path)
-        names: list[str] = []
-        scope: ast.AST | None = tree
-        while scope is not None:
-            scope = next((child for child in ast.walk(scope) if child is not scope and _spans(child, line)), None)
-            if isinstance(scope, SCOPES):
-                names.append(scope.name)
-        return ".".join(names) or "<module>"
 
     def _raised(self, error: BaseException) -> dict[str, Any]:
         names = [kind.__module__ + "." + kind.__qualname__ for kind in type(error).__mro__ if kind is not object]

@@ -193,16 +193,12 @@ class Recorder:
         known = [flags for flags in self._calming if not parser.parse_known_and_unknown_args(flags)[1]]
         if not known:
             return
-        before = self._options(parser, args)
+        before: dict[str, Any] = parser.parse_known_args(args).__dict__
         args.extend(flag for flags in known for flag in flags)
-        for name, value in self._options(parser, args).items():
+        after: dict[str, Any] = parser.parse_known_args(args).__dict__
+        for name, value in after.items():
             if before.get(name) != value:  # plugins look here before the options are parsed for good
                 setattr(config.known_args_namespace, name, value)
-
-    @staticmethod
-    def _options(parser: Any, args: list[str]) -> dict[str, Any]:
-        known: dict[str, Any] = parser.parse_known_args(args).__dict__
-        return known
 
     def pytest_sessionstart(self, session: Any) -> None:
         config = session.config

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Parser, Query, QueryCursor
 
-from pipeline.testing.languages.sources.faults.mutant import Mutant, Rank, apart, quoted
+from pipeline.testing.languages.sources.faults import Mutant, Rank, apart, quoted
+from pipeline.testing.languages.sources.faults.platforms import Conditions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from pipeline.testing.languages.sources.faults.platforms import Conditions, Platform
+    from pipeline.testing.languages.sources.faults.platforms import Platform
 
 _ROWS: Final = (
     # role, the word that takes its place, what that is called
@@ -83,23 +84,19 @@ class Edit:
     rank: Rank
 
 
-@dataclass(frozen=True)
-class Grammar:
+@dataclass(frozen=True, kw_only=True)
+class Grammar(Conditions):
     """The facts about a language that mutation needs.
 
     Args:
-        language: What reads it.
         roles: The query that gives nodes their roles.
         words: What the words of the table are in it, `NODE` being what was there; without a word there is no fault.
-        conditions: What decides which code a platform does not run.
         own: The roles that only this language has: a node, and what returns its value, to what can be changed.
     """
 
-    language: Language
     roles: str
     words: Mapping[str, bytes]
     own: Mapping[str, Callable[[Node, Node], Iterable[Edit]]]
-    conditions: Conditions
 
     @cached_property
     def _query(self) -> Query:
@@ -111,7 +108,7 @@ class Grammar:
 
     def stopped(self, source: bytes, place: int) -> bytes | None:
         """Return a source that does not compile if what stands at a place of it is compiled; None: nobody can tell."""
-        return self.conditions.stopped(self._parsed(source), place)
+        return self.stopped_within(self._parsed(source), place)
 
     def candidates(self, path: str, source: bytes, lines: Collection[int], on: Platform) -> Iterator[Mutant]:
         """Yield the faults that are possible on some lines; none if the file has a syntax error.
@@ -122,7 +119,7 @@ class Grammar:
         if top.has_error:
             return
         wanted = sorted(lines)
-        for place in self._places(top, self.conditions.off(path, top, on)):
+        for place in self._places(top, self.off(path, top, on)):
             node = place.node
             first = bisect_left(wanted, node.start_point.row + 1)
             if not place.roles or first == len(wanted) or wanted[first] > node.end_point.row + 1:

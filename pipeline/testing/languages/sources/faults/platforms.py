@@ -13,6 +13,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pipeline.testing.languages.sources.syntax_trees import named_children
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -75,7 +77,7 @@ def opposite(truth: Truth) -> Truth:
     return None if truth is None else not truth
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Conditions:
     """What a language has for the platform.
 
@@ -100,7 +102,7 @@ class Conditions:
     stop: bytes = b""
     in_parts: bool = False
 
-    def stopped(self, top: Node, place: int) -> bytes | None:
+    def stopped_within(self, top: Node, place: int) -> bytes | None:
         """Return a source that does not compile if what stands at a place of it is compiled; None: nobody can tell.
 
         What stops the compiler is put into the innermost block; a single statement of that may still be left out.
@@ -172,7 +174,7 @@ class _Decided:
         return self._known[node.id]
 
     def _truth(self, node: Node, depth: int) -> Truth:
-        inner = _named(node)
+        inner = named_children(node)
         if node.type == "identifier":
             return self._constants.get(node.text or b"")
         if node.type == "parenthesized_expression" and len(inner) == 1:
@@ -210,7 +212,7 @@ class _Decided:
 
     def _not_taken(self, branch: Node) -> Iterator[Node]:
         """Yield the side that is not taken, and what stands behind a branch that is taken and always leaves."""
-        sides = _named(branch) if branch.type == "conditional_expression" else []
+        sides = named_children(branch) if branch.type == "conditional_expression" else ()
         condition = sides[1] if sides else branch.child_by_field_name("condition")
         truth = self.truth(condition) if condition is not None else None
         if truth is None:
@@ -228,7 +230,7 @@ class _Decided:
         """Yield the cases that are never chosen."""
         asked = choice.child_by_field_name("value") or choice.child_by_field_name("subject")
         if asked is not None and asked.type == "parenthesized_expression":
-            asked = (_named(asked) or [asked])[0]
+            asked = (named_children(asked) or [asked])[0]
         said = self.names.get(_short(asked)) if asked is not None else None
         if said is None:
             return
@@ -256,7 +258,7 @@ def _chosen(case: Node, said: str) -> tuple[Truth, bool]:
 
 def _falls(case: Node) -> bool:
     """Return whether a case may go on with the next one."""
-    last = (_named(case) or [case])[-1]
+    last = (named_children(case) or [case])[-1]
     if case.type in _FALLS:
         return not _leaves(last)
     return any(child.type == "fallthrough_statement" for child in (last, *last.named_children))
@@ -264,7 +266,7 @@ def _falls(case: Node) -> bool:
 
 def _leaves(node: Node) -> bool:
     """Return whether what stands behind a block is never reached through it."""
-    while node.type in _BLOCKS and (inner := _named(node)):
+    while node.type in _BLOCKS and (inner := named_children(node)):
         node = inner[-1]
     return node.type in _LEAVES
 
@@ -275,10 +277,6 @@ def _behind(node: Node) -> Iterator[Node]:
     while (behind := statement.next_named_sibling) is not None:
         yield behind
         statement = behind
-
-
-def _named(node: Node) -> list[Node]:
-    return [child for child in node.named_children if "comment" not in child.type]
 
 
 def _short(node: Node) -> bytes:
