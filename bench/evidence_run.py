@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import redfirst
-from pipeline.steps import implement, sanity, write_tests
+from pipeline.steps import sanity, write_tests
+from pipeline.steps.evidence import green
 from pipeline.testing.languages.python.toolchain import PytestToolchain
 from pipeline.testing.languages.rust.toolchain import CargoToolchain
 from pipeline.testing.measure import mutation, probes
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (sanity, "measure", "baseline"),
     (write_tests, "measure_red", "red"),
-    (implement, "measure_candidate", "green"),
+    (green, "measure_candidate", "green"),
     (probes, "repeat", "repeat"),
     (probes, "revert_check", "revert"),
     (probes, "mutation_probe", "mutants"),

@@ -52,8 +52,7 @@ from pipeline.steps import failure, table
 from pipeline.steps.asking.drafts import in_order, lint_each, lint_together
 from pipeline.steps.asking.proofs import PROOF, work_of
 from pipeline.steps.context import Context
-from pipeline.steps.publication.moving import take_back
-from pipeline.steps.publication.publisher import Given
+from pipeline.steps.publication.moving import Given, take_back
 from pipeline.steps.recipe_context import RecipeContext
 from pipeline.testing.measure.proofs import MOST_CHARACTERS, refusal_of_test
 from pipeline.vocabulary import Signal

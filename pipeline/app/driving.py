@@ -32,6 +32,7 @@ from pipeline.matrix.recipes.next_steps import held_by
 from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal, StepsState
 from pipeline.matrix.routing.state import Event, RunState, TaskStatus
 from pipeline.outcomes import Reason
+from pipeline.process import BoxError
 from pipeline.progress import few
 from pipeline.repo import GitError
 from pipeline.run import tracker
@@ -50,12 +51,12 @@ from pipeline.steps.publication.commits import Planned, planned_subjects
 from pipeline.steps.publication.follow_ups import planned_titles
 from pipeline.steps.publication.moving import put_away as put_away_words
 from pipeline.steps.publication.moving import refusal_of_files
-from pipeline.steps.publication.publisher import Base, Blocked, Publisher, choose, start_of
+from pipeline.steps.publication.publisher import Base, Blocked, Publisher, choose
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.recipe_context import CollisionError, RecipeContext, Words
 from pipeline.steps.recipe_outcome import write_outcome
 from pipeline.steps.table import RUNNERS, STEPS
-from pipeline.testing.measure.measuring import forget_cache
+from pipeline.testing.measure.measuring import UnmeasurableError, forget_cache
 from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
@@ -247,6 +248,8 @@ async def _drive_issue(ctx: Context) -> None:
         except EscapeError as error:  # whatever the step did: what it measured changed the user's repository
             name = here.write_json("evidence/escape.json", error.escape.document())
             event = Event(signal=Signal.ESCAPE, note=str(error), evidence=(name,))
+        except UnmeasurableError as error:
+            event = error.event
         return _of_lane(lane, event)
 
     def decided(decision: Decision, event: Event) -> None:
@@ -259,7 +262,7 @@ async def _drive_issue(ctx: Context) -> None:
         if event.lane not in ctx.run.state.lanes:
             remove_caches(ctx.checkout.root / "caches", event.lane)
         if gate_of(ctx.run) == "commit":
-            write_summary(ctx, planned=planned_subjects(ctx, start_of(ctx)), to_file=planned_titles(ctx))
+            write_summary(ctx, planned=planned_subjects(ctx), to_file=planned_titles(ctx))
         if (now := trees_of(ctx.run)) != kept:
             keep(ctx.repository, ctx.run)
             kept = now
@@ -314,18 +317,19 @@ async def _drive_steps(ctx: RecipeContext) -> None:
 
 
 async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
-    if lane == TRUNK:
-        return await RUNNERS[At.BEGIN](ctx)
     here = ctx.seen_from(lane)
-    await keep_at_hub(ctx)
-    if ctx.stopping != "no":
-        return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note=f"{lane} is asked when the run goes on")
+    if lane != TRUNK:
+        await keep_at_hub(ctx)
+        if ctx.stopping != "no":
+            return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note=f"{lane} is asked when the run goes on")
     try:
         event = await RUNNERS[here.lane.at](here)
     except EscapeError as error:
         event = StepEvent(signal=StepSignal.ESCAPE, note=str(error))
     except CollisionError as error:
         event = StepEvent(signal=StepSignal.COLLISION, note=str(error))
+    except (UnmeasurableError, BoxError) as error:
+        event = StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
     return event.model_copy(update={"lane": lane})
 
 

@@ -41,8 +41,7 @@ from pipeline.run.lease import FileLease
 from pipeline.run.preconditions import known_base
 from pipeline.run.recipe_run import load_run
 from pipeline.run.run_ref import keep
-from pipeline.steps.landing.table import Found
-from pipeline.steps.landing.train import move
+from pipeline.steps.landing import Found, move
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -35,8 +35,19 @@ from pipeline.run.runs_of_repository import Roster, RunPlace
 from pipeline.run.store import is_on, is_remote, key_of_run, push_of
 from pipeline.run.summary_facts import commits_of
 from pipeline.scratch import scratch_folder
-from pipeline.steps.landing.table import Found, Then
-from pipeline.steps.landing.train import Conflict, Landing, Result, Train, now_signed, picked, place_of, settle, unmet
+from pipeline.steps.landing import (
+    Conflict,
+    Found,
+    Landing,
+    Result,
+    Then,
+    Train,
+    now_signed,
+    picked,
+    place_of,
+    settle,
+    unmet,
+)
 from pipeline.testing.verification.recheck import recheck
 from todo import Status
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.run.spending import AnyRun
-    from pipeline.steps.context import DriverContext, Say
+    from pipeline.steps.context import DriverContext
 
     ContextT = TypeVar("ContextT", bound=DriverContext)
 
@@ -61,7 +61,7 @@ def context_of(
     config: Config,
     box: ProvableBox,
     environ: Mapping[str, str],
-    say: Say,
+    say: Callable[[str], None],
     roles: Sequence[Role] = ISSUE_ROLES,
 ) -> ContextT:
     """Return the ports of one driver of a run that asks these roles."""
@@ -101,6 +101,7 @@ def context_of(
         search_path=dispatcher.search_path,
         environ=environ,
         say=say,
+        secrets=dispatcher.secrets,
         box_facts=isolation(config, box, roles),
     )
 

@@ -14,27 +14,24 @@ from pipeline.agents.dispatch.request import Request
 from pipeline.judge.policy.rights import Action, TestScope
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.fields import FileChange, Report, Symbol
-from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import Task, task_as_done
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import BuildReport, Built, BuiltUntested, Unbuilt
 from pipeline.matrix.routing.state import Event, Trees
 from pipeline.matrix.scheduling.patterns import parsed
-from pipeline.progress import few
 from pipeline.run.drafts import task_file, write_draft
 from pipeline.steps import write_tests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.artifacts import baseline_md
 from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.grants import scope_without_task
-from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
+from pipeline.steps.evidence import green
 from pipeline.steps.evidence.red import look, wrong_ids
 from pipeline.steps.evidence_records import baseline_of, by_their_names, read_evidence, write_evidence
 from pipeline.testing.measure import project_checks
 from pipeline.testing.measure.composed_trees import compose, shares_file, with_other_code
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.testing.measure.outcome_words import named
 from pipeline.testing.measure.project_tools import tools_for
 from pipeline.testing.measure.red import texts, with_own_signatures
 from pipeline.testing.measure.task_evidence import TaskEvidence
@@ -75,16 +72,13 @@ class Parted:
 async def run(ctx: Context) -> Event:
     """Return the measured signal of what one writer made."""
     task, start = ctx.task(), _start(ctx)
-    try:
-        answer = await ask(ctx, await _request(ctx, task, start))
-        if isinstance(answer, Event):
-            return answer
-        report = answer.form(Built, Unbuilt, BuiltUntested)
-        tree, layout = answer.result.tree or start, baseline_of(ctx).layout
-        tree = await project_checks.fixed(ctx, start, tree, changed_paths(ctx, start, tree), layout)
-        return await _measured(ctx, task, report, answer, await _compiled(ctx, parted(ctx, start, tree)))
-    except UnmeasurableError as error:
-        return error.event
+    answer = await ask(ctx, await _request(ctx, task, start))
+    if isinstance(answer, Event):
+        return answer
+    report = answer.form(Built, Unbuilt, BuiltUntested)
+    tree, layout = answer.result.tree or start, baseline_of(ctx).layout
+    tree = await project_checks.fixed(ctx, start, tree, changed_paths(ctx, start, tree), layout)
+    return await _measured(ctx, task, report, answer, await _compiled(ctx, parted(ctx, start, tree)))
 
 
 def _start(ctx: Context) -> str:
@@ -97,9 +91,8 @@ async def _request(ctx: Context, task: Task, start: str) -> Request:
         "task": [ctx.path(task_file(task.id))],
         **ctx.artifact("baseline", "evidence/baseline.md", baseline_md(ctx)),
     }
-    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via is not None else []
-    if came_back:
-        artifacts[_NAMES.get(ctx.lane.via or Loop.BUILD, "measured")] = came_back
+    if ctx.lane.via is not None:
+        artifacts[_NAMES.get(ctx.lane.via, "measured")] = [ctx.path(name) for name in ctx.handed_words()]
     return Request(
         Role.MAKE,
         "build",
@@ -225,17 +218,17 @@ async def _green(
     found = read_evidence(ctx, task.id)
     if found is not None:
         write_evidence(ctx, found.model_copy(update={"writers": "one"}))
-    measured = await measure_candidate(ctx, task, sides.tree)
+    measured = await green.measure_candidate(ctx, task, sides.tree)
     shown = kept or (measured.ledger is not None and bool(measured.ledger.red))
-    signal = signal_of_report.build(report, _facts(measured), shown=shown, structural=bool(measured.structural))
+    signal = signal_of_report.build(report, measured.facts, shown=shown, structural=bool(measured.structural))
     if signal in {Signal.GREEN, Signal.GREEN_INCOMPLETE}:
-        made = await record_green(ctx, task, measured, answer.evidence)
+        made = await green.record_green(ctx, task, measured, answer.evidence)
         signal = signal_of_report.green_of_build(signal, made.signal)
         return _event(ctx, signal, sides, made.note, *made.evidence)
     if signal is Signal.GREEN_UNSTABLE:
-        made = unstable(ctx, task, measured, measured.unstable, answer.evidence)
+        made = green.unstable(ctx, task, measured, measured.unstable, answer.evidence)
         return _event(ctx, signal, sides, made.note, *made.evidence)
-    words = not_green_md(task, signal, measured)
+    words = green.not_green_md(task, signal, measured)
     name = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", words)
     return _event(ctx, signal, sides, _note(signal, report, measured), name, answer.evidence)
 
@@ -257,15 +250,15 @@ async def _untested(ctx: Context, task: Task, report: BuiltUntested, answer: Ans
     state = ctx.state
     bare = replace(state.task, tests=None, red=None, candidate=sides.tree, testable=False)
     there = ctx.supposing(state.with_task(bare))
-    measured = await measure_candidate(there, task, sides.tree)
+    measured = await green.measure_candidate(there, task, sides.tree)
     if measured.green:
-        await record_green(there, task, measured)
+        await green.record_green(there, task, measured)
         told = ctx.write(
             f"evidence/untested-{ctx.lane.visit:03}.md", f"# No test is possible\n\n{block(report.attempted)}\n"
         )
         return _event(ctx, Signal.NOT_TESTABLE, replace(sides, tests=""), report.reason, told, name, answer.evidence)
-    signal = signal_of_report.build(report, _facts(measured), shown=True, structural=False)
-    words = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", not_green_md(task, signal, measured))
+    signal = signal_of_report.build(report, measured.facts, shown=True, structural=False)
+    words = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", green.not_green_md(task, signal, measured))
     return _event(ctx, signal, sides, _note(signal, report, measured), words, answer.evidence)
 
 
@@ -277,28 +270,9 @@ def _event(ctx: Context, signal: Signal, sides: Parted | None, note: str, *evide
     return Event(signal=signal, tree=sides.tree, trees=trees, note=note, evidence=evidence)
 
 
-def _facts(measured: Measured) -> ImplementFacts:
-    return ImplementFacts(
-        green=measured.green,
-        stale_xfail=bool(measured.verdict.stale_xfail) and measured.verdict.own_green and not measured.broken,
-        regression=bool(measured.broken),
-        hidden=bool(measured.hidden),
-        unstable=bool(measured.unstable) and measured.verdict.own_green,
-    )
-
-
-def _note(signal: Signal, report: BuildReport, measured: Measured) -> str:
-    match signal:
-        case Signal.REGRESSION:
-            return f"breaks {few(measured.broken)}"
-        case Signal.HIDDEN_REGRESSION:
-            return hidden_note(measured)
-        case Signal.ILLEGAL_RED:
-            return "no test is RED over the code before"
-        case Signal.STRUCTURAL_ONLY:
-            return f"pass on stubs too: {few(measured.structural)}"
-        case Signal.INCOMPLETE:
-            return report.blocking_issue if isinstance(report, Unbuilt) else report.summary
-        case _:
-            in_the_way = measured.in_the_way or measured.verdict.stale_xfail
-            return f"not GREEN: {named(in_the_way[:3], measured.observation)}"
+def _note(signal: Signal, report: BuildReport, measured: green.Measured) -> str:
+    if signal is Signal.ILLEGAL_RED:
+        return "no test is RED over the code before"
+    if signal is Signal.INCOMPLETE:
+        return report.blocking_issue if isinstance(report, Unbuilt) else report.summary
+    return green.not_green_note(signal, measured)

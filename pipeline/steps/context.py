@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from pipeline.errors import UserError
 from pipeline.judge.reports.decode import Malformed
@@ -14,32 +14,26 @@ from pipeline.matrix.engine.journal_kinds import DecisionMade, JournalEvent
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.matrix.routing.matrix import MATRIX
 from pipeline.outcomes import Reason
-from pipeline.progress import Progress
 from pipeline.run.files import to_json
 from pipeline.sandbox.escapes import without_escape
 from pipeline.sandbox.views.copies import Copies
-from pipeline.vocabulary import Role, Signal, Step
+from pipeline.testing.measure import measuring
+from pipeline.vocabulary import Signal, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     import anyio
 
     from pipeline.agents.dispatch.dispatcher import Dispatcher
-    from pipeline.config.model import Config
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.engine.journal import Line
     from pipeline.matrix.routing.state import MatrixLane, RunState
-    from pipeline.process import Box
-    from pipeline.repo import Repository
-    from pipeline.run.checkout import PrivateCheckout
     from pipeline.run.hub import Hub
     from pipeline.run.preconditions import Start
     from pipeline.run.run import Run
-    from pipeline.testing.languages.protocol import Environment
-    from pipeline.testing.languages.toolchain import Toolchain
 
 Stopping = Literal["no", "soon", "now"]
 
@@ -62,11 +56,10 @@ class Composed:
 
 
 @dataclass
-class Learnt:
-    """What a driver learns while it lives, once for all lanes: whether the user stops it, how tests are run."""
+class Learnt(measuring.Learnt):
+    """What a driver learns while it lives, once for all lanes: also whether the user stops it."""
 
     stopping: Stopping = "no"
-    environment: Environment | None = None
     looked: tuple[Composed, Observation] | None = None
     """The new tests that were looked at last before they are judged, and what was seen."""
 
@@ -75,29 +68,14 @@ _NO_REVIEW = frozenset({Signal.NOT_ASKED, Signal.WRITTEN, Signal.NOT_WRITTEN})
 _SAYS = {row.id: row.says for row in MATRIX}
 
 
-class Say(Protocol):
-    """Tells the person a line."""
-
-    def __call__(self, text: str, /) -> None: ...  # noqa: D102
-
-
-@dataclass
-class DriverContext:
+@dataclass(kw_only=True)
+class DriverContext(measuring.MeasurementContext):
     """The ports of one driver, whatever machine decides. The only mutable part is what it learns while it lives."""
 
     run: Any
-    repository: Repository
-    checkout: PrivateCheckout
-    config: Config
-    box: Box
     dispatcher: Dispatcher
-    toolchain: Toolchain
-    search_path: str
-    environ: Mapping[str, str]
-    say: Say
     box_facts: dict[str, str] = field(default_factory=dict[str, str])
-    learnt: Learnt = field(default_factory=Learnt)
-    progress: Progress = field(default_factory=Progress)
+    learnt: Learnt = field(default_factory=Learnt)  # pyright: ignore[reportIncompatibleVariableOverride]  it has more
     go_on: Callable[[], None] = lambda: None
     """Journals that this driver goes on with the run, with the flags and the configuration that count from here on."""
     lane_name: str = TRUNK
@@ -110,7 +88,6 @@ class DriverContext:
     def __post_init__(self) -> None:
         watch = partial(without_escape, self.repository, self.run.written)
         self.copies = Copies(self.checkout, "measured", self.box, watch)
-        """What tests and checks run in; no agent ever gets one of them."""
 
     def seen_from(self, lane: str) -> Self:
         """Return what the step of another lane is given: the same ports, its own view of the state."""
@@ -131,23 +108,9 @@ class DriverContext:
         return self.run.state.lanes[self.lane_name]
 
     @property
-    def environment(self) -> Environment | None:
-        """Return how this project's tests are run, where this driver has looked for it."""
-        return self.learnt.environment
-
-    @environment.setter
-    def environment(self, found: Environment | None) -> None:
-        self.learnt.environment = found
-
-    @property
     def stopping(self) -> Stopping:
         """Return whether the user wants the run to stop."""
         return self.learnt.stopping
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """Return what is never written down."""
-        return self.dispatcher.secrets
 
     @property
     def publication(self) -> str | None:
@@ -176,7 +139,7 @@ class DriverContext:
         return self.write(name, to_json(value))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Context(DriverContext):
     """The ports of one driver of an issue's run."""
 
@@ -255,7 +218,12 @@ class Context(DriverContext):
 
     def arrival(self) -> Line[DecisionMade] | None:
         """Return the decision that led to this visit; None in the first step."""
-        return arrival(self.run, self.lane_name)
+        lane, visit = self.lane_name, self.lane.visit
+        for decided in reversed(self.run.history):
+            before, after = decided.before.lanes.get(lane), decided.after.lanes.get(lane)
+            if after is not None and after.visit == visit and (before is None or before.visit != visit):
+                return cast("Line[DecisionMade]", decided.line)
+        return None
 
     def handover(self) -> tuple[str, ...]:
         """Return the names of the artifacts that the decision which led here was based on."""
@@ -281,17 +249,3 @@ class Context(DriverContext):
         """Return how many reviews of this step were decided in the run, whatever came of them."""
         decided = [line.data for line in self.run.journal.of(DecisionMade) if line.data.step == step]
         return sum(one.signal not in _NO_REVIEW and not one.row.startswith("any/") for one in decided)
-
-    def role_is_off(self, role: Role) -> bool:
-        """Return whether the user switched an advisory role off."""
-        return self.config.agent(role).backend == "off"
-
-
-def arrival(run: Run, lane: str) -> Line[DecisionMade] | None:
-    """Return the decision that led a lane where it stands; None in the first step of a run."""
-    visit = run.state.lanes[lane].visit
-    for decided in reversed(run.history):
-        before, after = decided.before.lanes.get(lane), decided.after.lanes.get(lane)
-        if after is not None and after.visit == visit and (before is None or before.visit != visit):
-            return cast("Line[DecisionMade]", decided.line)
-    return None

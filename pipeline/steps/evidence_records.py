@@ -8,13 +8,12 @@ from pipeline.judge.evidence.compare import expectations
 from pipeline.judge.evidence.named_tests import called, path_of
 from pipeline.judge.evidence.observation import Observation, TestRecord
 from pipeline.judge.evidence.quarantine import Standing, standing
-from pipeline.run import info
+from pipeline.run.info import day_of
 from pipeline.testing.measure.composed_trees import own_files
 from pipeline.testing.measure.task_evidence import TaskEvidence, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import date
 
     from pipeline.judge.reports.fields import OldTest
     from pipeline.steps.context import Context
@@ -58,16 +57,11 @@ def _accepted(ctx: Context) -> list[Observation]:
     return [Observation.model_validate_json(path.read_bytes()) for path in paths if path.exists()]
 
 
-def day_of(ctx: Context) -> date:
-    """Return the day that counts for a run."""
-    return info.day_of(ctx.run.info)
-
-
 def quarantine_of_run(ctx: Context) -> Standing:
     """Return what the quarantine comes down to for the tests of the baseline; none of an accepted task is excused."""
     found = [read_evidence(ctx, task.id) for task in ctx.state.done_tasks]
     ledgers = [evidence.ledger for evidence in found if evidence is not None and evidence.ledger is not None]
-    return standing(ctx.config.quarantine, tuple(baseline_of(ctx).records.values()), day_of(ctx), ledgers)
+    return standing(ctx.config.quarantine, tuple(baseline_of(ctx).records.values()), day_of(ctx.run.info), ledgers)
 
 
 def files_of(ctx: Context, tests: Iterable[str]) -> tuple[str, ...]:

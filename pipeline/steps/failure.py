@@ -15,7 +15,7 @@ from pipeline.run import tracker
 from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.run_ref import drop_publication, give_back_claim
 from pipeline.run.summary_facts import work_tree
-from pipeline.steps.publication.commits import in_form, run_time, signature, trailers
+from pipeline.steps.publication.commits import in_form, message_of, run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items
 from pipeline.steps.publication.moving import intend, is_published, move, take_back
 from pipeline.steps.publication.publisher import Base, Blocked, choose, note_published
@@ -84,7 +84,7 @@ def _build(ctx: Context, work: str, base: Base) -> None:
     if ctx.config.failure.keep == "wip" and work != info.start_tree:
         put = put_on(repository, tree, info.start_tree, work)
         if not put.conflicts:
-            message = f"wip: incomplete workflow run for {ctx.issue}\n\n{_lines(trailers(ctx))}"
+            message = message_of(f"wip: incomplete workflow run for {ctx.issue}", "", trailers(ctx))
             parent = repository.commit_tree(put.tree, (parent,), in_form(ctx, message, who), who, sign=key)
             tree = put.tree
             commits.append(parent)
@@ -97,13 +97,9 @@ def _build(ctx: Context, work: str, base: Base) -> None:
         edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
         filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
     final = tracker.tree_with(repository, tree, issues, edits.then(more))
-    message = f"chore(todo): {ctx.issue} back to Todo\n\n{_lines(trailers(ctx))}"
+    message = message_of(f"chore(todo): {ctx.issue} back to Todo", "", trailers(ctx))
     commits.append(repository.commit_tree(final, (parent,), in_form(ctx, message, who), who, sign=key))
     intend(ctx, commits, filed, None if base.commit == info.start_commit else base.commit)
-
-
-def _lines(pairs: list[tuple[str, str]]) -> str:
-    return "".join(f"{key}: {value}\n" for key, value in pairs)
 
 
 def abandon(ctx: Context) -> tuple[str, ...]:

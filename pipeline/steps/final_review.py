@@ -25,14 +25,14 @@ from pipeline.steps.asking.artifacts import evidence_md, functions_of, suspicion
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
 from pipeline.steps.asking.reviews import Review, ask_reviewers, last_review, reports_of, review_artifacts, summarise
-from pipeline.steps.evidence.green import probe_artifacts
+from pipeline.steps.evidence.green import probes_name
 from pipeline.steps.evidence_records import baseline_of, known_tests, quarantine_of_run, read_evidence
 from pipeline.steps.judgements import already_name
 from pipeline.steps.publication.commits import request_name
 from pipeline.steps.publication.follow_ups import not_testable_manifest
 from pipeline.testing.languages.readers import edited
 from pipeline.testing.measure import project_checks
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.measuring import changed_paths
 from pipeline.vocabulary import Signal, Step
 
 if TYPE_CHECKING:
@@ -53,10 +53,7 @@ async def run(ctx: Context) -> Event:
         return await own_steps.run(ctx, own)
     review, work = Review(ctx), work_of(ctx)
     head, start = ctx.state.head, ctx.state.start
-    try:
-        measured = await project_checks.new_failures(ctx, start, head)
-    except UnmeasurableError as error:
-        return error.event
+    measured = await project_checks.new_failures(ctx, start, head)
     review.again = await proved_again(ctx, review.ledger, work)
     before = review.previous.unmet if review.previous is not None else ()
     wanted = to_answer(*_done(ctx)) if review.is_first else before
@@ -125,9 +122,7 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     previous = last_review(ctx, Step.FINAL_REVIEW)
     if previous is not None and review.number > 1:
         artifacts |= review.changed(review.changes_name, ctx.repository.patch(previous.tree, ctx.state.head))
-    probes = probe_artifacts(ctx, [task.id for task in done])
-    if probes:
-        artifacts["probes"] = [ctx.path(name) for name in probes]
+    artifacts["probes"] = [path for task in done if (path := ctx.path(probes_name(task.id))).exists()]
     artifacts |= ctx.artifact("quarantine", f"reviews/quarantine-{number}.md", quarantine_md(quarantine_of_run(ctx)))
     artifacts |= ctx.artifact("suspicions", f"reviews/suspicions-{number}.md", suspicions_md(ctx))
     artifacts |= ctx.artifact("work_notes", f"reviews/work-notes-{number}.md", work_notes_md(ctx))

@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Final
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.markdown import bullets
-from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import CannotProceed, Complete, Incomplete, MakeReport
 from pipeline.matrix.routing.state import Event
-from pipeline.progress import few
 from pipeline.steps.asking.artifacts import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
-from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
+from pipeline.steps.evidence import green
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
 from pipeline.steps.evidence_records import baseline_of, known_tests, read_evidence
 from pipeline.testing.measure import project_checks
 from pipeline.testing.measure.composed_trees import compose
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.testing.measure.outcome_words import named
+from pipeline.testing.measure.measuring import changed_paths
 from pipeline.vocabulary import MEASURED_GREEN, Role, Signal
 
 if TYPE_CHECKING:
@@ -31,6 +28,9 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.tasks import Task
     from pipeline.steps.context import Context
 
+_MEASURED: Final = frozenset(
+    {Signal.NOT_GREEN, Signal.REGRESSION, Signal.HIDDEN_REGRESSION, Signal.STALE_XFAIL, Signal.TEST_DESIGN}
+)
 _NO_TESTS: Final = "This task has no tests of its own: criteria, the tests that exist and the project's checks decide."
 
 
@@ -38,32 +38,29 @@ async def run(ctx: Context) -> Event:
     """Return the measured signal of @make's work; GREEN without asking where the candidate is GREEN already."""
     task = ctx.task()
     base = _base(ctx)
-    ready: Measured | None = None
-    try:
-        if _may_be_green(ctx, base):
-            ready = await measure_candidate(ctx, task, base)
-            if ready.green:
-                return await record_green(ctx, task, ready)
-        tools = await project_tools(ctx)
-        answer = await ask(ctx, replace(_request(ctx, task, base, ready), tools=tools))
-        if isinstance(answer, Event):
-            return answer
-        report = answer.form(Complete, Incomplete, CannotProceed)
-        tree = answer.result.tree or base
-        allowed = [grant.path for grant in production_grants(task)]
-        tree = await project_checks.fixed(ctx, ctx.state.task.red or base, tree, allowed, baseline_of(ctx).layout)
-        measured = await measure_candidate(ctx, task, tree)
-        signal = _signal(ctx, report, measured, changed=answer.result.tree not in {None, ctx.state.task.red})
-        if signal in MEASURED_GREEN:
-            found = await record_green(ctx, task, measured, answer.evidence)
-            missing = signal is Signal.GREEN_INCOMPLETE and found.signal in {Signal.GREEN, Signal.UNNOTICED_FAULTS}
-            told = {"signal": signal, "note": f"{found.note}; @make: {claim_of(report)}"}
-            return found.model_copy(update=told) if missing else found
-    except UnmeasurableError as error:
-        return error.event
+    ready: green.Measured | None = None
+    if _may_be_green(ctx, base):
+        ready = await green.measure_candidate(ctx, task, base)
+        if ready.green:
+            return await green.record_green(ctx, task, ready)
+    tools = await project_tools(ctx)
+    answer = await ask(ctx, replace(_request(ctx, task, base, ready), tools=tools))
+    if isinstance(answer, Event):
+        return answer
+    report = answer.form(Complete, Incomplete, CannotProceed)
+    tree = answer.result.tree or base
+    allowed = [grant.path for grant in production_grants(task)]
+    tree = await project_checks.fixed(ctx, ctx.state.task.red or base, tree, allowed, baseline_of(ctx).layout)
+    measured = await green.measure_candidate(ctx, task, tree)
+    signal = _signal(ctx, report, measured, changed=answer.result.tree not in {None, ctx.state.task.red})
+    if signal in MEASURED_GREEN:
+        found = await green.record_green(ctx, task, measured, answer.evidence)
+        missing = signal is Signal.GREEN_INCOMPLETE and found.signal in {Signal.GREEN, Signal.UNNOTICED_FAULTS}
+        told = {"signal": signal, "note": f"{found.note}; @make: {claim_of(report)}"}
+        return found.model_copy(update=told) if missing else found
     if signal is Signal.GREEN_UNSTABLE:
-        return unstable(ctx, task, measured, measured.unstable, answer.evidence)
-    words = _claim_md(report) + not_green_md(task, signal, measured)
+        return green.unstable(ctx, task, measured, measured.unstable, answer.evidence)
+    words = _claim_md(report) + green.not_green_md(task, signal, measured)
     name = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", words)
     return Event(signal=signal, tree=tree, note=_note(signal, report, measured), evidence=(name, answer.evidence))
 
@@ -89,7 +86,7 @@ def _may_be_green(ctx: Context, base: str) -> bool:
     return task.testable and (task.candidate is not None or no_code) and bool(base)
 
 
-def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Request:
+def _request(ctx: Context, task: Task, base: str, ready: green.Measured | None) -> Request:
     state = ctx.state.task
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
     artifacts |= handed_on(ctx, judged=True)
@@ -103,12 +100,10 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
         artifacts |= ctx.artifact("impacted_tests", f"evidence/impacted-{task.id}.md", words)
     came_back = ctx.handed_words() if ctx.lane.via else []
     if ready is not None:  # the workspace was measured as it is: what was measured of it before is out of date
-        words = not_green_md(task, Signal.NOT_GREEN, ready)
+        words = green.not_green_md(task, Signal.NOT_GREEN, ready)
         artifacts |= ctx.artifact("measured", f"evidence/before-{ctx.lane.visit:03}.md", words)
         came_back = [name for name in came_back if name.startswith("judgements/")]
-    diagnosis = [ctx.path(name) for name in came_back]
-    if diagnosis:
-        artifacts["diagnosis"] = diagnosis
+    artifacts["diagnosis"] = [ctx.path(name) for name in came_back]
     if state.candidate is not None and changed_paths(ctx, state.red or base, state.candidate):
         patch = ctx.repository.patch(state.red or base, state.candidate)
         artifacts |= ctx.artifact("candidate_patch", f"judgements/{ctx.lane.visit:03}-candidate.patch", patch)
@@ -118,41 +113,22 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
     return Request(Role.MAKE, "implement", base, artifacts=artifacts, grants=grants, tests=scope, extra=extra)
 
 
-def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bool) -> Signal:
-    verdict = measured.verdict
+def _signal(ctx: Context, report: MakeReport, measured: green.Measured, *, changed: bool) -> Signal:
     was_red = measured.ledger is not None and bool(measured.ledger.red)
-    facts = ImplementFacts(
-        # where no test was RED only the claim says that the work is done, and doing nothing is no work
-        green=measured.green and (was_red or (changed and isinstance(report, Complete))),
-        stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not (measured.broken or measured.hidden),
-        regression=bool(measured.broken),
-        hidden=bool(measured.hidden),
-        unstable=bool(measured.unstable) and verdict.own_green,
-        changed=changed,
-    )
+    # where no test was RED only the claim says that the work is done, and doing nothing is no work
+    is_green = measured.green and (was_red or (changed and isinstance(report, Complete)))
+    facts = replace(measured.facts, green=is_green, changed=changed)
     layout = baseline_of(ctx).layout
     signal = signal_of_report.implement(report, facts, is_test=layout.is_test_side)
     # A file-level RED that passes on stubs is the tests' fault: no other @make can mend it (matrix 5).
     others = measured.broken or measured.hidden or measured.unstable
-    only_structural = measured.structural and verdict.own_green and not others
+    only_structural = measured.structural and measured.verdict.own_green and not others
     return Signal.TEST_DESIGN if only_structural and signal not in MEASURED_GREEN else signal
 
 
-def _note(signal: Signal, report: MakeReport, measured: Measured) -> str:
-    verdict = measured.verdict
-    match signal:
-        case Signal.NOT_GREEN:
-            return f"not GREEN: {named(measured.in_the_way[:3], measured.observation)}"
-        case Signal.REGRESSION:
-            return f"breaks {few(measured.broken)}"
-        case Signal.HIDDEN_REGRESSION:
-            return hidden_note(measured)
-        case Signal.STALE_XFAIL:
-            return f"passes now: {few(verdict.stale_xfail)}"
-        case Signal.TEST_DESIGN if measured.structural:
-            return f"pass on stubs too: {few(measured.structural)}"
-        case _:
-            return claim_of(report)
+def _note(signal: Signal, report: MakeReport, measured: green.Measured) -> str:
+    by_claim = not measured.structural if signal is Signal.TEST_DESIGN else signal not in _MEASURED
+    return claim_of(report) if by_claim else green.not_green_note(signal, measured)
 
 
 def _claim_md(report: MakeReport) -> str:

@@ -19,12 +19,12 @@ from pipeline.run.summary_facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
 from pipeline.steps.asking.proofs import proof_of_task, report_of
-from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green
+from pipeline.steps.evidence.green import measure_candidate, not_green_md, not_green_note, record_green
 from pipeline.steps.evidence.in_lane import InLane, red_over_head, still_holds
 from pipeline.steps.evidence_records import baseline_of, read_evidence, write_evidence
 from pipeline.steps.publication.trees import put_on
+from pipeline.steps.wanted_stubs import waiting_name
 from pipeline.testing.measure import kept_runs
-from pipeline.testing.measure.measuring import UnmeasurableError
 from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -93,20 +93,17 @@ async def run(ctx: Context) -> Event:
     if put.tests_in_the_way:
         return _in_the_way(ctx, Signal.TEST_CONFLICT, put, put.tests_in_the_way, beside)
     there = ctx.supposing(ctx.state.with_task(state.put_over(put.trees, ctx.state.accepted)))
-    try:
-        if put.trees.stubs is not None:
-            over = await stub.check(there, task, head, put.trees.stubs)
-            stub.record_waiting(there, task, (*over.waiting, *over.sentences))
-        evidence, reached = read_evidence(ctx, task.id), kept_runs.reach(ctx.checkout.root)
-        gone = await _red(there, task, put.trees, state)
-        if gone is not None:
-            return gone
-        if put.code_in_the_way:
-            return _in_the_way(ctx, Signal.CONFLICT, put, put.code_in_the_way, beside)
-        in_lane = still_holds(there, state, evidence, reached) if evidence is not None else None
-        return await _green(there, task, put.trees, beside, in_lane)
-    except UnmeasurableError as error:
-        return error.event
+    if put.trees.stubs is not None:
+        over = await stub.check(there, task, head, put.trees.stubs)
+        there.write_json(waiting_name(task.id), [*over.waiting, *over.sentences])
+    evidence, reached = read_evidence(ctx, task.id), kept_runs.reach(ctx.checkout.root)
+    gone = await _red(there, task, put.trees, state)
+    if gone is not None:
+        return gone
+    if put.code_in_the_way:
+        return _in_the_way(ctx, Signal.CONFLICT, put, put.code_in_the_way, beside)
+    in_lane = still_holds(there, state, evidence, reached) if evidence is not None else None
+    return await _green(there, task, put.trees, beside, in_lane)
 
 
 def _in_the_way(ctx: Context, signal: Signal, put: OverHead, paths: tuple[str, ...], beside: str) -> Event:
@@ -180,5 +177,5 @@ async def _green(ctx: Context, task: Task, trees: Trees, beside: str, in_lane: I
     words = not_green_md(task, signal, measured)
     name = ctx.write(f"judgements/{ctx.lane.visit:03}-integrate.md", words)
     what = few(measured.broken or measured.in_the_way or measured.verdict.stale_xfail)
-    what = hidden_note(measured) if signal is Signal.HIDDEN_REGRESSION else what
+    what = not_green_note(signal, measured) if signal is Signal.HIDDEN_REGRESSION else what
     return Event(signal=signal, trees=trees, note=f"over {beside}: {what}", evidence=(name,))

@@ -33,27 +33,18 @@ from pipeline.testing.measure.task_evidence import TaskEvidence
 from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pipeline.run.info import DispatchResult
     from pipeline.steps.context import Context
 
 
-def asker_result(ctx: Context) -> DispatchResult | None:
-    """Return the result of the dispatch that the judgement is about: the last of the step that asked."""
-    origin = ctx.lane.origin.value if ctx.lane.origin else ""
-    found = [r for r in ctx.run.records.values() if r.step == origin and r.task == ctx.state.current]
-    finished = [record for record in found if record.dispatch in ctx.run.results]
-    return ctx.run.results[finished[-1].dispatch] if finished else None
-
-
-def refusals_md(ctx: Context) -> str:
-    """Return what of the step that asked was refused, and why, in words; empty where nothing was."""
+def _results_of_asker(ctx: Context) -> list[DispatchResult]:
+    """Return the results of the step that asked, of the current task: the judgement is about the last."""
     origin = ctx.lane.origin.value if ctx.lane.origin else ""
     found = [r.dispatch for r in ctx.run.records.values() if r.step == origin and r.task == ctx.state.current]
-    results = [ctx.run.results[name] for name in found if name in ctx.run.results]
-    return bullets(f"{r.dispatch}: {r.signal}: {r.complaint}" for r in results if r.signal is not None)
+    return [ctx.run.results[name] for name in found if name in ctx.run.results]
 
 
 _RESUMED: Final = """\
@@ -80,14 +71,14 @@ async def judge(
     if task.candidate and task.candidate != base:
         patch = ctx.repository.patch(base, task.candidate)
         artifacts |= ctx.artifact("candidate_patch", f"judgements/{visit:03}-candidate.patch", patch)
-    asked = asker_result(ctx)
-    if asked is not None and asked.report is not None:
-        artifacts |= ctx.artifact("report", f"judgements/{visit:03}-report.json", to_json(asked.report))
-    artifacts |= ctx.artifact("refusals", f"judgements/{visit:03}-refusals.md", refusals_md(ctx))
+    results = _results_of_asker(ctx)
+    if results and results[-1].report is not None:
+        artifacts |= ctx.artifact("report", f"judgements/{visit:03}-report.json", to_json(results[-1].report))
+    refused = bullets(f"{r.dispatch}: {r.signal}: {r.complaint}" for r in results if r.signal is not None)
+    artifacts |= ctx.artifact("refusals", f"judgements/{visit:03}-refusals.md", refused)
     # a task that begins with the question was drafted before, and nothing of it measured
-    output = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.origin is not None else []
-    if output:
-        artifacts["test_output"] = output
+    if ctx.lane.origin is not None:
+        artifacts["test_output"] = [ctx.path(name) for name in ctx.handed_words()]
     tree = ctx.lane.in_question or task.tests or start
     was_asked = ctx.path(f"judgements/{visit:03}-diagnosis.md").exists()
     may_ask = questions.told(ctx, Role.CHECK) if question is Question.DIAGNOSE else questions.NONE
@@ -170,15 +161,14 @@ def _record_sign_off(ctx: Context, question: Question, judgement: str) -> None:
         evidence = TaskEvidence(
             task=task.id, tests_tree=start, production=start, test_paths=(), command=(), not_testable=why
         )
-    elif evidence.changed_old:
-        _allow(ctx, evidence.changed_old)
+    elif evidence.changed_old:  # what GREEN must keep goes by it (matrix 5)
+        _allow(ctx, [OldTest(id=entry, reason=AGREED) for entry in evidence.changed_old])
     write_evidence(ctx, evidence.model_copy(update={"judged_by": judgement}))
 
 
-def _allow(ctx: Context, changed: tuple[str, ...]) -> None:
-    """Add the old tests whose change @check agreed to to the task: what GREEN must keep goes by it (matrix 5)."""
-    tests = [OldTest(id=entry, reason=AGREED) for entry in changed]
-    task = amend_tests(ctx.task(), tests, files_of(ctx, changed))
+def _allow(ctx: Context, tests: Sequence[OldTest]) -> None:
+    """Add the old tests whose change @check agreed to to the task."""
+    task = amend_tests(ctx.task(), tests, files_of(ctx, [test.id for test in tests]))
     write_draft(ctx.run, task_file(task.id), task_md(task))
 
 
@@ -205,9 +195,7 @@ async def diagnose(ctx: Context) -> Event:
     if isinstance(signal, Malformed):
         raise TypeError(f"an accepted diagnosis is malformed: {signal.sentence}")
     if report.tests_to_change:
-        tests = by_their_names(ctx, report.tests_to_change)
-        task = amend_tests(ctx.task(), tests, files_of(ctx, [test.id for test in tests]))
-        write_draft(ctx.run, task_file(task.id), task_md(task))
+        _allow(ctx, by_their_names(ctx, report.tests_to_change))
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
     if signal is Signal.ENVIRONMENT:
         # the run parks for a person to mend it: what was seen in that environment says nothing of the bytes
@@ -247,8 +235,8 @@ def _refused(report: Report, *, after_passes: bool, of_tests: bool) -> Malformed
 
 
 async def _amend(ctx: Context) -> Event:
-    asked = asker_result(ctx)
-    needs = _NEEDS.validate_python((asked.report or {}).get("needs", [])) if asked is not None else ()
+    reports = [result.report or {} for result in _results_of_asker(ctx)]
+    needs = _NEEDS.validate_python(reports[-1].get("needs", [])) if reports else ()
     answer = await judge(ctx, Question.AMEND)
     if isinstance(answer, Event):
         return answer

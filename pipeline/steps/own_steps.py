@@ -22,14 +22,13 @@ from pipeline.steps.publication.commits import request_name
 from pipeline.steps.publication.holding import held_md, hold
 from pipeline.steps.recipe_ask import changed_md
 from pipeline.steps.recipe_context import in_text
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.measuring import changed_paths
 from pipeline.testing.measure.project_tools import tools_for
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.judge.policy.rights import TestScope
     from pipeline.matrix.recipes.model import Step
     from pipeline.steps.context import Context
 
@@ -44,13 +43,8 @@ async def run(ctx: Context, name: str) -> Event:
     """Return WRITTEN with the files as the step leaves them, or NOT_WRITTEN and why."""
     recipe, values = kept_recipe(ctx.run)
     step = next(one for one in recipe.steps if one.id == name)
-    try:
-        answer = await _asked(as_step_says(ctx, step), step, await _request(ctx, step, values))
-        if isinstance(answer, Event):
-            return answer
-        return await _written(ctx, step, answer)
-    except UnmeasurableError as error:
-        return error.event
+    answer = await _asked(as_step_says(ctx, step), step, await _request(ctx, step, values))
+    return answer if isinstance(answer, Event) else await _written(ctx, step, answer)
 
 
 def answer_name(step: str) -> str:
@@ -86,19 +80,20 @@ async def _request(ctx: Context, step: Step, values: dict[str, str]) -> Request:
     before = any(one.step == step.id for one in ctx.state.written)
     asked = keep(request_name(step.id).rpartition("/")[2], f"{said}{_AGAIN if before else ''}\n")
     measured = ctx.path(_measured_name(ctx, step))
-    artifacts = {
-        "request": [asked],
-        "inputs": inputs,
-        "outcomes": _outcomes(ctx, step),
-        "measured": [measured] if measured.is_file() else [],
-    }
+    tree = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
+    scope = scope_without_task(baseline_of(ctx), tree, ctx.toolchain.sources)
     return Request(
         Role.MAKE,
         "change",
         ctx.state.head,
-        artifacts={name: paths for name, paths in artifacts.items() if paths},
+        artifacts={
+            "request": [asked],
+            "inputs": inputs,
+            "outcomes": _outcomes(ctx, step),
+            "measured": [measured] if measured.is_file() else [],
+        },
         area=area_of(step, values),
-        tests=_tests(ctx),
+        tests=replace(scope, known=scope.known.union(files_of(ctx, known_tests(ctx)))),  # and what its tasks brought
         tools=await tools_for(ctx, ()),
     )
 
@@ -111,13 +106,6 @@ def _outcomes(ctx: Context, step: Step) -> list[Path]:
         names.append(ctx.write(f"steps/{step.id}/so-far.patch", patch))
     names += dict.fromkeys(answer_name(one.step) for one in ctx.state.written)
     return [path for path in map(ctx.path, names) if path.is_file()]
-
-
-def _tests(ctx: Context) -> TestScope:
-    """Return what counts as a test: what did before the run, and what its tasks brought."""
-    tree = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
-    scope = scope_without_task(baseline_of(ctx), tree, ctx.toolchain.sources)
-    return replace(scope, known=scope.known.union(files_of(ctx, known_tests(ctx))))
 
 
 async def _written(ctx: Context, step: Step, answer: Answer) -> Event:

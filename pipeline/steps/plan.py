@@ -19,32 +19,9 @@ from pipeline.run import tracker
 from pipeline.run.drafts import PLAN, redraft, task_file
 from pipeline.run.info import PREVIOUS_PATCH
 from pipeline.run.plans import BOTH
-from pipeline.steps.asking import questions
+from pipeline.steps.asking import drafts, questions, reviews
 from pipeline.steps.asking.artifacts import baseline_md
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
-from pipeline.steps.asking.drafts import (
-    accepted,
-    as_given,
-    draft_artifacts,
-    hygiene_evidence,
-    ids_line,
-    lint_places,
-    lint_tasks,
-    may_bring_a_task,
-    planned,
-    tasks_of_plan,
-    true_of,
-    unloadable,
-)
-from pipeline.steps.asking.reviews import (
-    Review,
-    ask_reviewers,
-    reports_of,
-    review_artifacts,
-    summarise,
-    task_artifacts,
-    unfounded,
-)
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
@@ -73,12 +50,12 @@ the issue is more than that. A revised plan gives it again.
 async def run(ctx: Context) -> Event:
     """Return DRAFTED with plan.md written, HYGIENE with the list of problems, or a failed dispatch."""
     baseline = ctx.artifact("baseline", "evidence/baseline.md", baseline_md(ctx))
-    given = as_given(ctx)
+    given = drafts.as_given(ctx)
     if given is not None:
         return _drafted(ctx, given, 1)
-    artifacts = draft_artifacts(ctx) | baseline
+    artifacts = drafts.draft_artifacts(ctx) | baseline
     if ctx.lane.via is not None and ctx.path(PLAN).exists():
-        came_along = (ctx.path(task_file(task.id)) for task in accepted(tasks_of_plan(ctx, planned(ctx))))
+        came_along = (ctx.path(task_file(task.id)) for task in drafts.tasks_of_planned(ctx))
         artifacts["previous_plan"] = [ctx.path(PLAN), *(path for path in came_along if path.exists())]
     if ctx.lane.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
         patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)
@@ -94,7 +71,7 @@ async def run(ctx: Context) -> Event:
         accept=lambda report: None if questions.is_question(report) else _refused(ctx, report),
         extra=f"{_about_tasks(ctx)}{may_ask.words}".strip(),
         asks=may_ask.asks,
-        without=frozenset() if may_bring_a_task(ctx.state) else frozenset({"task"}),
+        without=frozenset() if drafts.may_bring_a_task(ctx.state) else frozenset({"task"}),
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
@@ -108,22 +85,22 @@ async def run(ctx: Context) -> Event:
 def _about_tasks(ctx: Context) -> str:
     """Return what is told of tasks in a plan: their ids, or when it may bring its only one."""
     if ctx.state.plan_brings_tasks:
-        return ids_line(ctx)
-    return TASK_TOO.strip() if may_bring_a_task(ctx.state) else ""
+        return drafts.ids_line(ctx)
+    return TASK_TOO.strip() if drafts.may_bring_a_task(ctx.state) else ""
 
 
 def _drafted(ctx: Context, report: PlanReport | PlanAndTasks, attempt: int, answer: Answer | None = None) -> Event:
     """Write a draft, and return what came of it; `answer` is None where the recipe brings it along."""
-    tasks = accepted(tasks_of_plan(ctx, report))
+    tasks = drafts.accepted(drafts.tasks_of_plan(ctx, report))
     text, problems = linted(ctx, report, tasks, attempt)
     names = redraft(ctx.run, {PLAN: text, **{task_file(task.id): task_md(task) for task in tasks}})
     signal = drafted(problems)
     if signal is Signal.HYGIENE:
         number = answer.result.dispatch[:3] if answer is not None else "given"
         handed_in = answer.result.report_sha256 if answer is not None else None
-        return hygiene_evidence(ctx, "plan", problems, number, report_sha256=handed_in)
+        return drafts.hygiene_evidence(ctx, "plan", problems, number, report_sha256=handed_in)
     changes = [*report.files, *(change for task in tasks for change in (*task.files, *task.test_files))]
-    if (stop := unloadable(ctx, changes)) is not None:
+    if (stop := drafts.unloadable(ctx, changes)) is not None:
         return stop
     many = f", {counted(len(tasks), 'task')}" if isinstance(report, PlanAndTasks) else ""
     brought = many or (", one task" if tasks else "")
@@ -139,15 +116,15 @@ def linted(
     text = plan_md(report, ctx.issue, title, revision)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
     of_task = {change.path for task in tasks for change in (*task.files, *task.test_files)}
-    places = lint_places(ctx, report.files, of_task)
-    found = true_of(lint_plan(text, files=report.files, existing=existing), places)
-    of_tasks = lint_tasks(ctx, tasks) if tasks else []
+    places = drafts.lint_places(ctx, report.files, of_task)
+    found = drafts.true_of(lint_plan(text, files=report.files, existing=existing), places)
+    of_tasks = drafts.lint_tasks(ctx, tasks) if tasks else []
     told = " ".join(problem.message for problem in of_tasks)  # the same of the plan's files need not be said twice
     return text, [*found, *(problem for _, problem in places if problem.message not in told), *of_tasks]
 
 
 def _refused(ctx: Context, report: Report) -> Malformed | None:
-    tasks = tasks_of_plan(ctx, as_form(report, PlanReport, PlanAndTasks))
+    tasks = drafts.tasks_of_plan(ctx, as_form(report, PlanReport, PlanAndTasks))
     if not isinstance(tasks, Malformed):
         return None
     return tasks if isinstance(report, PlanAndTasks) else Malformed(tasks.sentence, "/task/depends_on")
@@ -157,22 +134,22 @@ async def review(ctx: Context) -> Event:
     """Return the review's signal, with the open blockers on record; NOT_ASKED where the recipe has no reviewer."""
     if ctx.state.phases.passes(ctx.lane.step):
         return Event(signal=Signal.NOT_ASKED)
-    review = Review(ctx)
-    artifacts = review_artifacts(ctx, review)
-    tasks = accepted(tasks_of_plan(ctx, planned(ctx)))
+    review = reviews.Review(ctx)
+    artifacts = reviews.review_artifacts(ctx, review)
+    tasks = drafts.tasks_of_planned(ctx)
     if tasks:
-        artifacts |= task_artifacts(ctx, review, {task.id: task for task in tasks})
+        artifacts |= reviews.task_artifacts(ctx, review, {task.id: task for task in tasks})
     artifacts |= review.changes("\n".join([ctx.read("plan.md"), *map(task_md, tasks)]))
-    accept = partial(unfounded, review) if tasks else None
-    answers = await ask_reviewers(review, "review-plan", ctx.state.start, artifacts, accept)
+    accept = partial(reviews.unfounded, review) if tasks else None
+    answers = await reviews.ask_reviewers(review, "review-plan", ctx.state.start, artifacts, accept)
     if isinstance(answers, Event):
         return answers
-    check, simplify = reports_of(answers)
+    check, simplify = reviews.reports_of(answers)
     reviewed = signal_of_report.review_draft(review.ledger, review.number, check, simplify)
     names = review.record(reviewed, check, simplify, ctx.state.start)
     return Event(
         signal=reviewed.signal,
         blockers=reviewed.outcome.on_record,
-        note=summarise(reviewed),
+        note=reviews.summarise(reviewed),
         evidence=names,
     )

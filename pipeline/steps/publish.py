@@ -19,22 +19,13 @@ from pipeline.repo import SigningError
 from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.dispatches import stopped
+from pipeline.steps.publication import moving
 from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.follow_ups import evidence, notes, word
 from pipeline.steps.publication.holding import held_md, hold
-from pipeline.steps.publication.moving import (
-    by_hand,
-    carried,
-    intend,
-    is_published,
-    move,
-    onto_line,
-    refusal_of_files,
-    unproven,
-)
+from pipeline.steps.publication.moving import move
 from pipeline.steps.publication.publisher import Base, Blocked, blocked, choose, note_published, start_of
 from pipeline.steps.publication.summary import write_summary
-from pipeline.testing.measure.measuring import UnmeasurableError
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -48,7 +39,7 @@ async def run(ctx: Context) -> Event:
     somebody moved the branch meanwhile.
     """
     tried = ctx.run.journal.of(PublishIntended)
-    if not tried or not is_published(ctx, tried[-1].data.commits[-1]):
+    if not tried or not moving.is_published(ctx, tried[-1].data.commits[-1]):
         refusal = await _publish(ctx)
         if refusal is not None:
             return refusal
@@ -85,7 +76,7 @@ async def _publish(ctx: Context) -> Event | None:
 async def _make(ctx: Context, base: Base) -> Event | None:
     """Make the commits on *base*, to be published next; return why they cannot be."""
     moved = base.commit != start_of(ctx).commit
-    refused = refusal_of_files(ctx, base, planned(ctx, base))
+    refused = moving.refusal_of_files(ctx, base, planned(ctx, base))
     if refused is not None:
         return await _parked(ctx, refused)
     worded = await word(ctx)
@@ -93,11 +84,9 @@ async def _make(ctx: Context, base: Base) -> Event | None:
         return worded
     try:
         commits, follow_ups = build_commits(ctx, worded.items, base)
-        lost = await unproven(ctx, base, commits[:-1]) if moved else ()
+        lost = await moving.unproven(ctx, base, commits[:-1]) if moved else ()
     except SigningError as error:
         return _unsigned(ctx, error)
-    except UnmeasurableError as error:
-        return error.event
     except UserError as error:
         if not moved or not (error.path or "").startswith(ctx.config.tracker.folder):
             raise
@@ -106,18 +95,18 @@ async def _make(ctx: Context, base: Base) -> Event | None:
         return await _parked(ctx, blocked(ctx, base, lost))
     if ctx.stopping != "no":  # the last moment: what is intended is brought to its end
         return stopped(ctx)
-    intend(ctx, commits, follow_ups, base.commit if moved else None)
+    moving.intend(ctx, commits, follow_ups, base.commit if moved else None)
     return None
 
 
 async def _parked(ctx: Context, blocked: Blocked) -> Event:
     """Return BRANCH_MOVED with what a person can do; for it the commits are made on the start, if they are not yet."""
-    known = None if blocked.tip is None else carried(ctx, blocked.tip)
+    known = None if blocked.tip is None else moving.carried(ctx, blocked.tip)
     if known is not None:
         return Event(signal=Signal.BRANCH_MOVED, note=known)
     name = ctx.write("evidence/branch-moved.md", f"# The branch moved\n\n{blocked.why}\n\n{bullets(blocked.details)}\n")
     if blocked.mergeable:
-        then = f"the changes merge as text; to have that measured and published: {onto_line(ctx)}"
+        then = f"the changes merge as text; to have that measured and published: {moving.onto_line(ctx)}"
         return Event(signal=Signal.BRANCH_MOVED, note=f"{blocked.why}; {then}", evidence=(name,))
     on_start = [line.data.commits for line in ctx.run.journal.of(PublishIntended) if line.data.base is None]
     if not on_start and blocked.tip is not None:
@@ -128,9 +117,9 @@ async def _parked(ctx: Context, blocked: Blocked) -> Event:
             commits, follow_ups = build_commits(ctx, worded.items, start_of(ctx))
         except SigningError as error:
             return _unsigned(ctx, error)
-        intend(ctx, commits, follow_ups, None)
+        moving.intend(ctx, commits, follow_ups, None)
         on_start = [commits]
-    then = by_hand(ctx, blocked.tip, on_start[-1]) if blocked.tip is not None else ""
+    then = moving.by_hand(ctx, blocked.tip, on_start[-1]) if blocked.tip is not None else ""
     return Event(signal=Signal.BRANCH_MOVED, note="; ".join(filter(None, (blocked.why, then))), evidence=(name,))
 
 
@@ -141,10 +130,7 @@ def _unsigned(ctx: Context, error: SigningError) -> Event:
 
 async def _regression(ctx: Context) -> Event | None:
     """Return why the result cannot go out, whatever was said of it; None where nothing is lost."""
-    try:
-        held = await hold(ctx, ctx.state.head)
-    except UnmeasurableError as error:
-        return error.event
+    held = await hold(ctx, ctx.state.head)
     if not held.lost:
         return None
     name = ctx.write("evidence/published.md", held_md(held))

@@ -21,7 +21,7 @@ from pipeline.matrix.scheduling.patterns import fault, parsed
 from pipeline.run.files import to_json
 from pipeline.steps.asking.dispatches import Asking, as_step_says, evidence_of, report_of, results_of
 from pipeline.steps.recipe_tests import payload_proved, scope_of, tools_of
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.measuring import changed_paths
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ _SIGNALS: Final[dict[type[Report], StepSignal]] = {
 
 async def ask(ctx: RecipeContext) -> StepEvent:
     """Ask the role of the step, unless it has answered before a crash; return what came of it, with the files."""
-    try:
-        request = await _request(ctx)
-    except UnmeasurableError as error:
-        return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
+    request = await _request(ctx)
     results = await ask_all(as_step_says(ctx, ctx.step), [request])
     if isinstance(results, StepEvent):
         return results
@@ -114,7 +111,7 @@ async def _request(ctx: RecipeContext) -> Request:
         Role(step.agent or ""),
         "change" if writes else "answer",
         ctx.tree,
-        artifacts={name: paths for name, paths in artifacts.items() if paths},
+        artifacts=artifacts,
         accept=None if is_last else partial(_refusal, ctx),
         **writer,
     )

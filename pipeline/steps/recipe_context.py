@@ -16,7 +16,7 @@ from pipeline.steps.context import DriverContext
 from pipeline.steps.publication.trees import above
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -69,27 +69,15 @@ def tree_with(ctx: RecipeContext, names: Iterable[str]) -> str:
     if put not in ctx.put_together:
         changes: dict[str, TreeChange] = {}
         for name, _ in put:
-            changes |= {change.path: change for change in changes_of(ctx, name)}
-        _require_apart(changes)
+            made = ctx.repository.diff(base_of(ctx, name), state.trees[name])
+            changes |= {change.path: change for change in made}
+        files = {path for path, change in changes.items() if change.entry is not None}
+        for path in files:
+            folder = next((folder for folder in above(path) if folder in files), None)
+            if folder is not None:
+                raise CollisionError(f"{folder} is a file of one step, and has {path} of another one in it")
         ctx.put_together[put] = ctx.repository.build_tree(ctx.run.info.seen_tree, changes.values())
     return ctx.put_together[put]
-
-
-def changes_of(ctx: RecipeContext, name: str) -> tuple[TreeChange, ...]:
-    """Return what a writer that is settled changed of what it saw.
-
-    Raises:
-        CollisionError: there is no tree that it saw.
-    """
-    return ctx.repository.diff(base_of(ctx, name), ctx.run.state.trees[name])
-
-
-def _require_apart(changes: Mapping[str, TreeChange]) -> None:
-    files = {path for path, change in changes.items() if change.entry is not None}
-    for path in files:
-        folder = next((folder for folder in above(path) if folder in files), None)
-        if folder is not None:
-            raise CollisionError(f"{folder} is a file of one step, and has {path} of another one in it")
 
 
 class Words:
@@ -178,7 +166,7 @@ class ReadRun(Words):
     lane_name: str = TRUNK
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RecipeContext(Words, DriverContext):
     """The ports of one driver of a recipe's run."""
 

@@ -32,7 +32,7 @@ from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import RecipeContext, below, tree_with
 from pipeline.steps.recipe_outcome import left_open
 from pipeline.steps.recipe_tests import has_tests, prepared
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.measuring import changed_paths
 from pipeline.vocabulary import Signal
 from todo.issue import normalised_title
 
@@ -120,9 +120,7 @@ def _intended(ctx: RecipeContext, base: Base, wanted: Wanted) -> StepEvent | Non
 
 def _trailers(ctx: RecipeContext) -> list[tuple[str, str]]:
     """Return the trailers of a commit of the run: of its agents those whom the step depends on."""
-    machine, state = ctx.run.machine, ctx.run.state
-    above = {name for id_ in machine.ancestors(ctx.step.id) for name in machine.names(state, id_)}
-    used = {record.backend for record in ctx.run.records.values() if record.lane in above}
+    used = {record.backend for record in ctx.run.records.values() if record.lane in _of_this(ctx)}
     return [("Run-Id", ctx.run.info.run_id), *assisted_by(used)]
 
 
@@ -135,10 +133,7 @@ _MEASURED: Final = "suite.md"
 
 async def publish(ctx: RecipeContext) -> StepEvent:
     """Return PUBLISHED, also where nothing was changed; NOT_MET where a test breaks; or what is in the way."""
-    try:
-        done = await put_on_branch(ctx, partial(_made, ctx))
-    except UnmeasurableError as error:
-        return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
+    done = await put_on_branch(ctx, partial(_made, ctx))
     return done if isinstance(done, StepEvent) else _told(ctx, done)
 
 
@@ -149,15 +144,15 @@ async def _made(ctx: RecipeContext, base: Base) -> Made:
         UnmeasurableError: the environment is broken.
     """
     repository = ctx.repository
-    before, after = _before(ctx), _after(ctx)
-    if before == after:
+    (each,) = planned(ctx)
+    if each.before == each.after:
         return None
-    refused = refusal_of_files(ctx, base, planned(ctx))
+    refused = refusal_of_files(ctx, base, (each,))
     if refused is not None:
         merge = f"; the changes merge as text; to have that measured and published: {onto_line(ctx)}"
         return StepEvent(signal=StepSignal.BRANCH_MOVED, note=refused.why + (merge if refused.mergeable else ""))
     under = repository.tree_of(base.commit)
-    put = put_on(repository, under, before, after)
+    put = put_on(repository, under, each.before, each.after)
     if put.conflicts:
         why = f"{ctx.run.info.branch} has other words where {ctx.lane_name} changes {', '.join(put.conflicts)}"
         return StepEvent(signal=StepSignal.BRANCH_MOVED, note=why)
@@ -189,26 +184,17 @@ async def _broken(ctx: RecipeContext, tree: str, under: str) -> StepEvent | None
 
 def planned(ctx: RecipeContext) -> tuple[Planned, ...]:
     """Return what the step would put on the branch, as the tree that it leads from and to in the run."""
-    return (Planned(_before(ctx), _after(ctx), "", ctx.lane_name),)
-
-
-def _before(ctx: RecipeContext) -> str:
-    """Return the files as the steps that published before have left them."""
-    state, machine = ctx.run.state, ctx.run.machine
-    published = [one for one in machine.order if machine.steps[one].kind is Kind.PUBLISH and one != ctx.step.id]
-    return tree_with(ctx, _writers(ctx, (one for one in published if state.settled.get(one) is Checkpoint.READY)))
-
-
-def _after(ctx: RecipeContext) -> str:
-    """Return the same with what this step publishes."""
-    state, machine = ctx.run.state, ctx.run.machine
+    state, machine, mine = ctx.run.state, ctx.run.machine, ctx.step.id
     published = [one for one in machine.order if machine.steps[one].kind is Kind.PUBLISH]
-    mine = (one for one in published if one == ctx.step.id or state.settled.get(one) is Checkpoint.READY)
-    return tree_with(ctx, _writers(ctx, mine))
+    ready = {one for one in published if state.settled.get(one) is Checkpoint.READY} - {mine}
+    before, after = (
+        tree_with(ctx, _writers(ctx, [one for one in published if one in some])) for some in (ready, {*ready, mine})
+    )
+    return (Planned(before, after, "", ctx.lane_name),)
 
 
 def _of_this(ctx: RecipeContext) -> list[str]:
-    """Return the names of the steps that this one publishes."""
+    """Return the names of the steps that this one depends on, and publishes."""
     machine, state = ctx.run.machine, ctx.run.state
     return [name for id_ in machine.ancestors(ctx.step.id) for name in machine.names(state, id_)]
 

@@ -35,7 +35,9 @@ _LEFT_OUT: Final = frozenset({Signal.MALFORMED, Signal.TIMED_OUT, Signal.VIOLATI
 async def review(ctx: RecipeContext) -> StepEvent:
     """Ask the reviewers of the step, and return what their findings mean."""
     mine = _Review(ctx)
-    await mine.prove_again()
+    if any(finding.is_proved for finding in mine.ledger.open):
+        work = await work_between(ctx, ctx.base, ctx.tree)
+        mine.again = {} if isinstance(work, str) else await proved_again(ctx, mine.ledger, work)
     results = await ask_all(ctx, [mine.request(role) for role in mine.reviewers])
     if isinstance(results, StepEvent):
         return results
@@ -45,7 +47,9 @@ async def review(ctx: RecipeContext) -> StepEvent:
         failed = not_counting(simplify)
     if failed is not None:
         return failed
-    report = await mine.proved(_report(Role.CHECK, check))
+    report = as_form(_report(Role.CHECK, check), CheckReview)
+    if has_proofs(report):
+        report = await proved(ctx, report, await work_between(ctx, ctx.base, ctx.tree))
     return mine.event(report, check, simplify if simplify is not None and simplify.signal is None else None)
 
 
@@ -61,19 +65,9 @@ class _Review(AnyReview):
         self.asked_again = counters.get(f"{Bound.REVIEWERS}@{ctx.lane_name}", 0)
         self.previous = _last(ctx)
         ledger = self.previous.ledger if self.previous is not None else StageFindings(stage=Stage.STEP)
-        super().__init__(ctx, ctx.lane_name, number, ledger if number > 1 else ledger.renewed())
-
-    async def prove_again(self) -> None:
-        """Run the proofs of open findings once more."""
-        if any(finding.is_proved for finding in self.ledger.open):
-            work = await work_between(self.ctx, self.ctx.base, self.ctx.tree)
-            self.again = {} if isinstance(work, str) else await proved_again(self.ctx, self.ledger, work)
-
-    async def proved(self, report: Report) -> Report:
-        """Return the review with what came of the proofs in it."""
-        if not isinstance(report, CheckReview) or not has_proofs(report):
-            return report
-        return await proved(self.ctx, report, await work_between(self.ctx, self.ctx.base, self.ctx.tree))
+        kept = _record_name(ctx, ctx.lane.visit)
+        names = (f"{self.folder}/review.md", f"{self.folder}/review-simplify.md", kept)
+        super().__init__(ctx, ctx.lane_name, number, ledger if number > 1 else ledger.renewed(), ctx.lane_name, names)
 
     @property
     def reviewers(self) -> tuple[Role, ...]:
@@ -87,22 +81,17 @@ class _Review(AnyReview):
         if role is Role.CHECK:
             artifacts |= self._for_check()
         accept = self.forgotten if role is Role.CHECK and not self.asked_again else None
-        there = {name: paths for name, paths in artifacts.items() if paths}
         without = frozenset[str]() if self.open else frozenset({"prior"})
-        known = self.known(role, REVIEW, there, {"diff"})
-        return Request(role, REVIEW, self.ctx.tree, artifacts=there, accept=accept, without=without, known=known)
+        known = self.known(role, REVIEW, artifacts, {"diff"})
+        return Request(role, REVIEW, self.ctx.tree, artifacts=artifacts, accept=accept, without=without, known=known)
 
-    def event(self, report: Report, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
+    def event(self, report: CheckReview, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
         """Write what the reviews mean down, and return it; *report* is what *check* said, with its proofs measured."""
         advice = _report(Role.SIMPLIFY, simplify) if simplify is not None else None
-        report = as_form(report, CheckReview)
         ledger, outcome = apply_review(self.ledger, self.number, report, again=self.again)
         advice = advice if isinstance(advice, SimplifyReview) else None
         reviewed = Reviewed(apply_advice(ledger, advice) if advice is not None else ledger, outcome)
-        kept = _record_name(self.ctx, self.ctx.lane.visit)
-        names = (f"{self.folder}/review.md", f"{self.folder}/review-simplify.md", kept)
-        revision, tree = self.ctx.lane_name, self.ctx.tree
-        written = [*self.keep(names, reviewed, report, advice, revision=revision, tree=tree), kept]
+        written = [*self.record(reviewed, report, advice, self.ctx.tree), self.names[-1]]
         written += [name for name in self.ctx.run.artifacts if name.startswith(f"{self.folder}/accept-")][-1:]
         evidence = (*written, *(evidence_of(one) for one in (check, simplify) if one is not None))
         signal = _signal(outcome, reviewed.ledger)

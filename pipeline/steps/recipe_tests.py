@@ -19,18 +19,18 @@ from pipeline.judge.evidence.observation import PASSING, Observation, RunState
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.policy.rights import TestScope
 from pipeline.judge.reports.markdown import bullets, sections
-from pipeline.judge.reports.payloads import Findings, MeasuredTest, QuotedFinding, TestEvidence
+from pipeline.judge.reports.payloads import Findings, MeasuredTest, TestEvidence
 from pipeline.judge.reports.untrusted_text import fenced, one_line
 from pipeline.matrix.recipes.model import Kind, Step
 from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
 from pipeline.outcomes import Reason
-from pipeline.process import WORKSPACE, BoxError, Completed, Mount
+from pipeline.process import WORKSPACE, Completed, Mount
 from pipeline.programs import Program
 from pipeline.progress import counted, duration
 from pipeline.run.ignored import include_ignored
 from pipeline.run.info import day_of
 from pipeline.steps.asking.grants import scope_without_task
-from pipeline.steps.asking.proofs import measured_once
+from pipeline.steps.asking.proofs import measured_each
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.table import SEVERAL
 from pipeline.testing.measure import kept_runs, setup
@@ -113,24 +113,17 @@ async def begun(ctx: RecipeContext) -> StepEvent:
         with suppress(UnmeasurableError):  # without it nothing is proved, and it is said why
             await prepared(ctx)
     if any(step.writes or step.kind in {Kind.RUN, Kind.TESTS} for step in steps):
-        try:
-            await prepared(ctx)
-            if any(step.agent == Role.MAKE for step in steps):
-                await scope_of(ctx)
-        except UnmeasurableError as error:
-            return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
+        await prepared(ctx)
+        if any(step.agent == Role.MAKE for step in steps):
+            await scope_of(ctx)
     return StepEvent(signal=StepSignal.OK)
 
 
 async def tests(ctx: RecipeContext) -> StepEvent:
     """Measure the tests of the step; return whether they show what it expects."""
-    names = names_of(ctx, ctx.step)
-    try:
-        async with ctx.looking:
-            await environment(ctx)
-        return await _measured(ctx, names)
-    except (UnmeasurableError, BoxError) as error:
-        return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
+    async with ctx.looking:
+        await environment(ctx)
+    return await _measured(ctx, names_of(ctx, ctx.step))
 
 
 def names_of(ctx: RecipeContext, step: Step) -> tuple[str, ...]:
@@ -266,20 +259,13 @@ def _evidence(ctx: RecipeContext, shown: Shown) -> TestEvidence:
 
 async def accept(ctx: RecipeContext) -> StepEvent:
     """Return whether what the step wrote is what its `accept` asks for, with what is not."""
-    try:
-        return await _accepted(ctx)
-    except (UnmeasurableError, BoxError) as error:
-        return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
-
-
-async def _accepted(ctx: RecipeContext) -> StepEvent:
     name, base, tree = ctx.lane_name, ctx.base, ctx.tree
     found = await measure(ctx, tree, what=f"{name}: the whole suite over what it wrote, must pass")
     broken, flaky = await _broken(ctx, base, tree, found)
-    wanted = _wanted(ctx, found)
+    wanted, shown = _wanted(ctx, found), Shown(found, None)
     lines = [
-        *(f"has to pass: `{one_line(entry)}` {_outcome_of(found, entry)}" for entry in wanted),
-        *(f"passed before: `{one_line(entry)}` {_outcome_of(found, entry)}" for entry in broken if entry not in wanted),
+        *(f"has to pass: `{one_line(entry)}` {shown.how(entry)}" for entry in wanted),
+        *(f"passed before: `{one_line(entry)}` {shown.how(entry)}" for entry in broken if entry not in wanted),
         *(
             (f"the tests came to no end: {found.state.value.replace('_', ' ')}",)
             if found.state is not RunState.COMPLETE
@@ -338,10 +324,6 @@ def _wanted(ctx: RecipeContext, found: Observation) -> tuple[str, ...]:
     return (*Shown(found, meant).not_passing, *unknown)
 
 
-def _outcome_of(found: Observation, entry: str) -> str:
-    return "cannot be collected" if entry in found.unread else seen(found.records.get(entry))
-
-
 _TIMEOUT_S: Final = 900
 """How long a command may take, unless the step says otherwise."""
 _HEAD, _TAIL = 8_000, 24_000
@@ -360,8 +342,6 @@ async def command(ctx: RecipeContext) -> StepEvent:
         completed, output, errors = await _ended(ctx, words)
     except UserError as error:
         return _said(ctx, StepSignal.CANNOT_PROCEED, error.message, "")
-    except (UnmeasurableError, BoxError) as error:
-        return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
     told = sections(("Output", _cut(output)), ("Errors", _cut(errors)))
     if completed.truncated:
         told += "\n\nIt printed more than is kept.\n"
@@ -468,20 +448,14 @@ async def payload_proved(ctx: RecipeContext, payload: JsonValue) -> tuple[JsonVa
     if not any(one.proof is not None for one in said.findings):
         return payload, ()
     work = await work_between(ctx, change.before, ctx.base)
-    findings: list[QuotedFinding] = []
+    findings = list(said.findings)
     lines: list[str] = []
-    run = 0
-    for one in said.findings:
-        if one.proof is None:
-            findings.append(one)
-            continue
-        run += 1
-        title = one_line(one.claim)[:80]
-        measured = await measured_once(ctx, one.proof, work, title, run)
+    async for place, title, measured in measured_each(ctx, [(one.proof, one.claim) for one in findings], work):
         lines.append(f"{measured.found}: {title}: {measured.why}")
         update: dict[str, object] = {"measured": measured}
         if measured.found == "proved":
-            update |= {"confidence": "certain", "severity": "BLOCK" if one.severity == "BLOCK" else "HIGH"}
-        findings.append(one.model_copy(update=update))
+            severity = "BLOCK" if findings[place].severity == "BLOCK" else "HIGH"
+            update |= {"confidence": "certain", "severity": severity}
+        findings[place] = findings[place].model_copy(update=update)
     made = said.model_copy(update={"findings": tuple(findings)})
     return cast("JsonValue", made.model_dump(mode="json", exclude_none=True)), tuple(lines)

@@ -15,17 +15,7 @@ from pipeline.run.ignored import forget_ignored, include_ignored
 from pipeline.run.preconditions import examine
 from pipeline.run.preflight import closed_to_agents
 from pipeline.steps.evidence_records import BASELINE
-from pipeline.testing.measure import kept_runs, project_checks, setup
-from pipeline.testing.measure.baseline import (
-    MEND,
-    difference,
-    limit_of,
-    no_baseline,
-    not_protected,
-    passing_outside,
-    skipped,
-    untried,
-)
+from pipeline.testing.measure import baseline, kept_runs, project_checks, setup
 from pipeline.testing.measure.measuring import UnmeasurableError, measure
 from pipeline.testing.measure.outcome_words import in_sum
 from pipeline.testing.measure.regression import flaky
@@ -53,39 +43,39 @@ async def run(ctx: Context) -> Event:
     include_ignored(ctx.repository, ctx.checkout.root)
     try:
         await setup.run_once(ctx, ctx.write)
-        baseline = await measure(
+        before = await measure(
             ctx, info.start_tree, warm=True, what="the whole suite before any change, to compare with"
         )
     except UnmeasurableError as error:
         return _impossible(str(error))
-    why = no_baseline(ctx.repository, baseline)
+    why = baseline.no_baseline(ctx.repository, before)
     if why is not None:
         return _impossible(why)
-    varying = await flaky(ctx, info.start_tree, baseline)
-    failed = [entry for entry in failing(baseline) if entry not in varying and entry in baseline.records]
+    varying = await flaky(ctx, info.start_tree, before)
+    failed = [entry for entry in failing(before) if entry not in varying and entry in before.records]
     try:
-        alone = await passing_outside(ctx, info.start_tree, [*failed, *skipped(baseline)])
+        alone = await baseline.passing_outside(ctx, info.start_tree, [*failed, *baseline.skipped(before)])
     except UnmeasurableError as error:
         return _impossible(f"outside of the box: {error}")
     if alone and len(alone) > ctx.config.toolchains.may_differ:
-        return _differing(ctx, f"{difference(baseline, alone)}. {MEND}. {_WHERE}")
+        return _differing(ctx, f"{baseline.difference(before, alone)}. {baseline.MEND}. {_WHERE}")
     known = await project_checks.measure_checks(ctx, info.start_tree, over="the start, to compare with")
     document = {
         "schema": "redfirst.baseline/1",
         "tree": info.start_tree,
-        "command": list(baseline.command),
-        "failing": [entry for entry in failing(baseline) if entry not in varying],
+        "command": list(before.command),
+        "failing": [entry for entry in failing(before) if entry not in varying],
         "flaky": sorted(varying),
-        "outcomes": {entry: str(record.outcome) for entry, record in baseline.records.items()},
+        "outcomes": {entry: str(record.outcome) for entry, record in before.records.items()},
         "failing_checks": known,
     }
-    evidence = (ctx.write_json(BASELINE, document), ctx.write("evidence/baseline-full.json", canonical(baseline)))
-    differs = (difference(baseline, alone),) if alone else ()
+    evidence = (ctx.write_json(BASELINE, document), ctx.write("evidence/baseline-full.json", canonical(before)))
+    differs = (baseline.difference(before, alone),) if alone else ()
     if alone is None and failed and ctx.box.maps_paths:
-        differs = (untried(baseline, failed),)
+        differs = (baseline.untried(before, failed),)
     closed = closed_to_agents(ctx.repository, ctx.checkout.tree, info.start_tree)
-    said = (*not_protected(baseline, limit_of(ctx)), *differs, *filter(None, (closed,)))
-    ended = [record.outcome for record in baseline.records.values()]
+    said = (*baseline.not_protected(before, baseline.limit_of(ctx)), *differs, *filter(None, (closed,)))
+    ended = [record.outcome for record in before.records.values()]
     all_pass = all(outcome is Ended.PASSED for outcome in ended)
     note = "; ".join((counted(len(ended), "test") if all_pass else in_sum(ended), *said))
     return Event(signal=Signal.OK, note=note, evidence=evidence)

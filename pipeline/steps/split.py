@@ -17,36 +17,9 @@ from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.progress import counted, few
 from pipeline.run.drafts import redraft, task_file
-from pipeline.steps.asking import questions
+from pipeline.steps.asking import drafts, questions, reviews
 from pipeline.steps.asking.dispatches import as_form, ask
-from pipeline.steps.asking.drafts import (
-    CUT,
-    REFUSED,
-    accepted,
-    as_given,
-    draft_artifacts,
-    hygiene_evidence,
-    ids_line,
-    in_order,
-    lint_tasks,
-    new_task,
-    new_tasks,
-    planned,
-    tasks_of,
-    tasks_of_plan,
-    unloadable,
-)
 from pipeline.steps.asking.proofs import said_by_person, tasks_of_proofs
-from pipeline.steps.asking.reviews import (
-    Review,
-    both,
-    outside_plan,
-    remarks,
-    review_artifacts,
-    summarise,
-    task_artifacts,
-    unfounded,
-)
 from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -60,8 +33,8 @@ _SHOWN: Final = 3
 async def run(ctx: Context) -> Event:
     """Return DRAFTED with the task files written, HYGIENE with the list of problems, or a failed dispatch."""
     if ctx.state.passes_split:
-        return _taken(ctx, Signal.NOT_ASKED, accepted(tasks_of_plan(ctx, planned(ctx))), "drafted with the plan")
-    if ctx.state.may_take_the_plans_task and (tasks := accepted(tasks_of_plan(ctx, planned(ctx)))):
+        return _taken(ctx, Signal.NOT_ASKED, drafts.tasks_of_planned(ctx), "drafted with the plan")
+    if ctx.state.may_take_the_plans_task and (tasks := drafts.tasks_of_planned(ctx)):
         return _taken(ctx, Signal.ONE_TASK, tasks, "reviewed with the plan")
     person = await said_by_person(ctx)
     proofs, proved = tasks_of_proofs(ctx, person)
@@ -70,22 +43,19 @@ async def run(ctx: Context) -> Event:
         return _taken(
             ctx, Signal.PROVED, proofs, "proved by its test" if len(proofs) == 1 else "proved by tests", proved
         )
-    given = as_given(ctx)
+    given = drafts.as_given(ctx)
     if given is not None:
-        tasks = accepted(tasks_of(ctx, SplitReport(tasks=given.tasks)))
+        tasks = drafts.accepted(drafts.tasks_of(ctx, SplitReport(tasks=given.tasks)))
         return _taken(ctx, Signal.DRAFTED, tasks, "given with the recipe")
-    artifacts = draft_artifacts(ctx)
+    artifacts = drafts.draft_artifacts(ctx)
     artifacts["plan"] = [ctx.path("plan.md")]
     artifacts["baseline"] = [ctx.path("evidence/baseline.md")]
     if person is not None:
         artifacts["feedback"] = [*artifacts.get("feedback", []), ctx.path(f"reviews/{person.id}.md")]
-    artifacts |= {} if ctx.state.fixing else remarks(ctx, Step.REVIEW_PLAN)
-    came_back = _came_back(ctx)
-    if came_back:
-        artifacts["previous_tasks"] = [ctx.path(name) for name in came_back]
-    done = [task.id for task in ctx.state.tasks.values() if task.status in SETTLED]
-    if done:
-        artifacts["done_tasks"] = [ctx.path(task_file(task)) for task in done]
+    artifacts |= {} if ctx.state.fixing else reviews.remarks(ctx, Step.REVIEW_PLAN)
+    artifacts["previous_tasks"] = [ctx.path(name) for name in _came_back(ctx)]
+    done = (task for task in ctx.state.tasks.values() if task.status in SETTLED)
+    artifacts["done_tasks"] = [ctx.path(task_file(task.id)) for task in done]
     fixes = "Draft fix tasks for these findings only; the done tasks stay as they are.\n" if ctx.state.fixing else ""
     count = len(proofs)
     may_ask = questions.told(ctx, Role.ORCHESTRATOR)
@@ -95,7 +65,7 @@ async def run(ctx: Context) -> Event:
         ctx.state.head,
         artifacts=artifacts,
         accept=lambda report: None if questions.is_question(report) else _refused(ctx, report, count),
-        extra=f"{fixes}{ids_line(ctx, after=count)}{may_ask.words}",
+        extra=f"{fixes}{drafts.ids_line(ctx, after=count)}{may_ask.words}",
         asks=may_ask.asks,
     )
     answer = await ask(ctx, request)
@@ -103,20 +73,21 @@ async def run(ctx: Context) -> Event:
         return answer
     if questions.is_question(answer.report):
         return questions.asked(ctx, Role.ORCHESTRATOR, answer)
-    tasks = accepted(tasks_of(ctx, answer.form(SplitReport), after=count))
-    problems = lint_tasks(ctx, tasks)
+    tasks = drafts.accepted(drafts.tasks_of(ctx, answer.form(SplitReport), after=count))
+    problems = drafts.lint_tasks(ctx, tasks)
     if drafted(problems) is Signal.HYGIENE:
-        folder = f"{REFUSED}{answer.result.dispatch[:3]}"
-        drafts = [ctx.write(f"{folder}/{task_file(task.id)}", task_md(task)) for task in tasks]
+        folder = f"{drafts.REFUSED}{answer.result.dispatch[:3]}"
+        refused = [ctx.write(f"{folder}/{task_file(task.id)}", task_md(task)) for task in tasks]
         number, handed_in = answer.result.dispatch[:3], answer.result.report_sha256
-        return hygiene_evidence(ctx, "split", problems, number, drafts, report_sha256=handed_in)
-    if (stop := unloadable(ctx, (change for task in tasks for change in (*task.files, *task.test_files)))) is not None:
+        return drafts.hygiene_evidence(ctx, "split", problems, number, refused, report_sha256=handed_in)
+    changes = (change for task in tasks for change in (*task.files, *task.test_files))
+    if (stop := drafts.unloadable(ctx, changes)) is not None:
         return stop
     every = (*proofs, *tasks)
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in every})
     return Event(
         signal=Signal.DRAFTED,
-        tasks=in_order(ctx, every, (*proved, *map(partial(new_task, ctx), tasks))),
+        tasks=drafts.in_order(ctx, every, (*proved, *map(partial(drafts.new_task, ctx), tasks))),
         note=counted(len(every), "task") + _outside(ctx, tasks),
         evidence=(*names, answer.evidence),
     )
@@ -124,7 +95,7 @@ async def run(ctx: Context) -> Event:
 
 def _outside(ctx: Context, tasks: tuple[Task, ...]) -> str:
     """Return in words which files of a first split the plan does not name; what a fix needs is known only then."""
-    found = [] if ctx.state.fixing else [path for _, path in outside_plan(ctx, tasks)]
+    found = [] if ctx.state.fixing else [path for _, path in reviews.outside_plan(ctx, tasks)]
     return f"; not in the plan: {few(found, _SHOWN)}" if found else ""
 
 
@@ -133,12 +104,12 @@ def _taken(
 ) -> Event:
     """Return the event of tasks that are there already, so that nobody is asked."""
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
-    new = new_tasks(ctx, tasks) if specs is None else specs
+    new = drafts.new_tasks(ctx, tasks) if specs is None else specs
     return Event(signal=signal, tasks=new, note=f"{counted(len(tasks), 'task')}, {how}", evidence=tuple(names))
 
 
 def _refused(ctx: Context, report: Report, after: int) -> Malformed | None:
-    tasks = tasks_of(ctx, as_form(report, SplitReport), after=after)
+    tasks = drafts.tasks_of(ctx, as_form(report, SplitReport), after=after)
     return tasks if isinstance(tasks, Malformed) else None
 
 
@@ -146,8 +117,8 @@ def _came_back(ctx: Context) -> list[str]:
     """Return the task files that this draft is a revision of: those that hygiene refused, or that were not done."""
     if ctx.lane.via is None:
         return []
-    refused = [name for name in ctx.handover() if name.startswith(REFUSED)]
-    drafted = [line for line in ctx.run.journal.of(DecisionMade) if line.data.row in CUT]
+    refused = [name for name in ctx.handover() if name.startswith(drafts.REFUSED)]
+    drafted = [line for line in ctx.run.journal.of(DecisionMade) if line.data.row in drafts.CUT]
     if refused or not drafted:
         return refused
     settled = {task_file(t.id) for t in ctx.state.tasks.values() if t.status in SETTLED}
@@ -159,11 +130,11 @@ async def review(ctx: Context) -> Event:
     """Return the review's signal, with the open blockers on record; NOT_ASKED where the recipe has no reviewer."""
     if ctx.state.phases.passes(ctx.lane.step):
         return Event(signal=Signal.NOT_ASKED)
-    review = Review(ctx)
-    artifacts = review_artifacts(ctx, review)
-    artifacts |= task_artifacts(ctx, review, {name: ctx.task(name) for name in ctx.state.queue})
+    review = reviews.Review(ctx)
+    artifacts = reviews.review_artifacts(ctx, review)
+    artifacts |= reviews.task_artifacts(ctx, review, {name: ctx.task(name) for name in ctx.state.queue})
     artifacts |= review.changes("\n".join(ctx.read(f"task-{name}.md") for name in ctx.state.queue))
-    accept = both(review.forgotten, partial(unfounded, review))
+    accept = reviews.both(review.forgotten, partial(reviews.unfounded, review))
     asked = review.request(Role.CHECK, "review-split", ctx.state.head, artifacts, accept=accept)
     answer = await ask(ctx, asked)
     if isinstance(answer, Event):
@@ -172,4 +143,4 @@ async def review(ctx: Context) -> Event:
     reviewed = signal_of_report.review_draft(review.ledger, review.number, check)
     written = review.record(reviewed, check, None, ctx.state.head)
     left = reviewed.outcome.on_record
-    return Event(signal=reviewed.signal, blockers=left, note=summarise(reviewed), evidence=written)
+    return Event(signal=reviewed.signal, blockers=left, note=reviews.summarise(reviewed), evidence=written)

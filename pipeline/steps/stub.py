@@ -6,7 +6,7 @@ What is no stub is read, not believed (ADR-7); nothing may break, and no test is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.evidence.compare import judge_green
@@ -26,13 +26,13 @@ from pipeline.steps.evidence_records import baseline_of, kept_tests, read_eviden
 from pipeline.steps.wanted_stubs import stub_of, symbols_of, waiting_name
 from pipeline.testing.languages.projects.combined import for_files
 from pipeline.testing.measure import kept_runs
-from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
+from pipeline.testing.measure.measuring import changed_paths, measure, measure_types
 from pipeline.testing.measure.red import texts
 from pipeline.testing.measure.regression import confirm
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from pipeline.judge.evidence.observation import CollectionError
     from pipeline.judge.reports.tasks import Task
@@ -67,46 +67,36 @@ async def make_stubs(ctx: Context) -> Event:
     """Return STUBBED when every new symbol is there and is a stub, all compiles, and what passed still passes."""
     task = ctx.task()
     start = ctx.state.task.start or ctx.state.head
-    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via else []
     artifacts = {
         "task": [ctx.path(f"task-{task.id}.md")],
         **handed_on(ctx),
-        **({"diagnosis": came_back} if came_back else {}),
+        "diagnosis": [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via else [],
     }
     base = came_back_tree(ctx) or start
-    try:
-        tools = await project_tools(ctx)
-        request = Request(
-            Role.MAKE,
-            "stub",
-            base,
-            artifacts=artifacts,
-            grants=production_grants(task),
-            tests=test_scope(ctx, task),
-            tools=tools,
-            extra=f"The body of each stub is exactly {stub_of(ctx, task)}.",
-        )
-        answer = await ask(ctx, request)
-        if isinstance(answer, Event):
-            return answer
-        report = answer.form(Complete, Incomplete, CannotProceed)
-        tree = answer.result.tree or base
-        checked = await check(ctx, task, start, tree)
-    except UnmeasurableError as error:
-        return error.event
+    request = Request(
+        Role.MAKE,
+        "stub",
+        base,
+        artifacts=artifacts,
+        grants=production_grants(task),
+        tests=test_scope(ctx, task),
+        tools=await project_tools(ctx),
+        extra=f"The body of each stub is exactly {stub_of(ctx, task)}.",
+    )
+    answer = await ask(ctx, request)
+    if isinstance(answer, Event):
+        return answer
+    report = answer.form(Complete, Incomplete, CannotProceed)
+    tree = answer.result.tree or base
+    checked = await check(ctx, task, start, tree)
     dirty = bool(checked.faults or checked.broken)
     signal = signal_of_report.stub(report, complete=not checked.errors, dirty=dirty)
     text = bullets(checked.sentences) if checked.sentences else "every new symbol is a stub, and everything compiles"
-    record_waiting(ctx, task, checked.waiting)
+    ctx.write_json(waiting_name(task.id), list(checked.waiting))  # with any, they are no commit of their own
     name = ctx.write(
         f"evidence/stub-{answer.result.dispatch[:3]}.md", f"# Stubs of task {task.id}: {signal}\n\n{text}\n"
     )
     return Event(signal=signal, tree=tree, note=_note(signal, report, checked), evidence=(name, answer.evidence))
-
-
-def record_waiting(ctx: Context, task: Task, tests: tuple[str, ...]) -> None:
-    """Write down which tests do not hold over the stubs of a task: with any, they are no commit of their own."""
-    ctx.write(waiting_name(task.id), to_json(list(tests)))
 
 
 async def check(ctx: Context, task: Task, start: str, tree: str) -> Checked:
@@ -181,23 +171,21 @@ async def make_seam(ctx: Context) -> Event:
     task = ctx.task()
     start = ctx.state.task.stubs or ctx.state.task.start or ctx.state.head
     base = came_back_tree(ctx) or start
-    artifacts = {"task": [ctx.path(f"task-{task.id}.md")], "plan": [ctx.path("plan.md")]}
-    wanted = _asked_for(ctx)
-    if wanted is not None:
-        artifacts["report"] = [wanted]
-    came_back = [ctx.path(name) for name in ctx.handed_words()]
-    if came_back:
-        artifacts["diagnosis"] = came_back
+    said = _said_of_seam(ctx)
+    artifacts = {
+        "task": [ctx.path(f"task-{task.id}.md")],
+        "plan": [ctx.path("plan.md")],
+        **ctx.artifact("report", f"evidence/seam-{task.id}.json", to_json(said) if said else ""),
+        "diagnosis": [ctx.path(name) for name in ctx.handed_words()],
+    }
+    # the files that @test named for the seam; our code has checked that they are the plan's
+    files = cast("list[object]", said.get("seam_files") or [])
     named = {grant.path for grant in production_grants(task)}
     grants = (
         *production_grants(task),
-        *(Grant(path, Action.MODIFY) for path in _seam_files(ctx) if path not in named),
+        *(Grant(path, Action.MODIFY) for path in map(str, files) if path not in named),
     )
-    try:
-        tools = await project_tools(ctx)
-    except UnmeasurableError as error:
-        return error.event
-    scope = test_scope(ctx, task)
+    scope, tools = test_scope(ctx, task), await project_tools(ctx)
     request = Request(Role.MAKE, "seam", base, artifacts=artifacts, grants=grants, tests=scope, tools=tools)
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
@@ -206,28 +194,17 @@ async def make_seam(ctx: Context) -> Event:
     tree = answer.result.tree or base
     regressions: tuple[str, ...] = ()
     if tree != start:
-        try:
-            after = await measure(ctx, tree, what="the whole suite over the seam, must pass as before")
-            unread, failed = baseline_of(ctx).unread, kept_runs.seen_failing(ctx.checkout.root, tree)
-            verdict = judge_green(None, after, kept_tests(ctx), unread_before=unread, seen_failing=failed)
-            suspects = await confirm(ctx, verdict.regressions, tree, start, after, start=ctx.state.start)
-        except UnmeasurableError as error:
-            return error.event
+        after = await measure(ctx, tree, what="the whole suite over the seam, must pass as before")
+        unread, failed = baseline_of(ctx).unread, kept_runs.seen_failing(ctx.checkout.root, tree)
+        verdict = judge_green(None, after, kept_tests(ctx), unread_before=unread, seen_failing=failed)
+        suspects = await confirm(ctx, verdict.regressions, tree, start, after, start=ctx.state.start)
         regressions = (*suspects.broken, *verdict.missing, *verdict.uncollected)
     signal = signal_of_report.seam(report, changed=tree != start, regression=bool(regressions))
     note = f"breaks {few(regressions)}" if signal is Signal.REGRESSION else ""
     return Event(signal=signal, tree=tree, note=note, evidence=(answer.evidence,))
 
 
-def _asked_for(ctx: Context) -> Path | None:
+def _said_of_seam(ctx: Context) -> Mapping[str, object]:
     """Return what @test says of the seam: it is the reason for this step, whoever was asked since."""
     evidence = read_evidence(ctx, ctx.state.task.id)
-    said = evidence.not_testable if evidence is not None else None
-    return ctx.path(ctx.write_json(f"evidence/seam-{ctx.state.task.id}.json", said)) if said else None
-
-
-def _seam_files(ctx: Context) -> tuple[str, ...]:
-    """Return the files that @test named for the seam; our code has checked that they are the plan's."""
-    evidence = read_evidence(ctx, ctx.state.task.id)
-    files = (evidence.not_testable or {}).get("seam_files", ()) if evidence is not None else ()
-    return tuple(str(path) for path in files) if isinstance(files, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  JSON
+    return (evidence.not_testable or {}) if evidence is not None else {}

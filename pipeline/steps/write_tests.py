@@ -14,10 +14,10 @@ from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work_reports import Blocked, NotTestable, ReadyTests
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted, few
+from pipeline.run import plans
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.artifacts import baseline_md, handed_on
 from pipeline.steps.asking.dispatches import Answer, ask
-from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
 from pipeline.steps.asking.proofs import proof_of_task, proved_by, report_of
 from pipeline.steps.evidence.red import MeasuredRed, measure_added, measure_red, passes_already, tests_start, wrong_ids
@@ -44,19 +44,14 @@ async def run(ctx: Context) -> Event:
         return await _proved(ctx, task, *given)
     scope = test_scope(ctx, task)
     base = _base(ctx, scope)
+    came_back = ctx.handed_words() if ctx.lane.via else []
     artifacts = {
         "task": [ctx.path(f"task-{task.id}.md")],
         "plan": [ctx.path("plan.md")],
         **ctx.artifact("baseline", "evidence/baseline.md", baseline_md(ctx)),
         **handed_on(ctx),
+        "findings": [ctx.path(name) for name in came_back],
     }
-    came_back = ctx.handed_words() if ctx.lane.via else []
-    if came_back:
-        artifacts["findings"] = [ctx.path(name) for name in came_back]
-    try:
-        tools = await project_tools(ctx)
-    except UnmeasurableError as error:
-        return error.event
     request = Request(
         Role.TEST,
         "write-tests",
@@ -65,7 +60,7 @@ async def run(ctx: Context) -> Event:
         grants=scope.files,
         tests=scope,
         about=tuple(file.path for file in task.files),
-        tools=tools,
+        tools=await project_tools(ctx),
         accept=partial(criteria.unshown, task),
         verify=partial(wrong_ids, ctx),
     )
@@ -106,7 +101,7 @@ def _base(ctx: Context, scope: TestScope) -> str:
 
 def _not_testable(ctx: Context, report: NotTestable, answer: Answer, tree: str) -> Event:
     """Return NOT_TESTABLE, or MISSING_SEAM when the seam lies in files of the plan (matrix 6)."""
-    files = {file.path for file in planned(ctx).files}
+    files = {file.path for file in plans.planned(ctx.run).files}
     signal = signal_of_report.write_tests(report, WriteTestsFacts(), plan_files=files)
     evidence = TaskEvidence(
         task=ctx.state.task.id,

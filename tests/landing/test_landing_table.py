@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.steps.landing.table import MOST_PICKS, TABLE, Found, Then, found_of, then
+from pipeline.steps.landing import MOST_PICKS, TABLE, Found, Then, found_of, then
 from pipeline.testing.verification.results import CommitCheck, Problem, Status, TestLine
 
 

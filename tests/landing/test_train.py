@@ -14,8 +14,19 @@ from landing.finished import make_fleet
 from pipeline.app.land import chosen_runs
 from pipeline.repo import Repository
 from pipeline.run.store import is_on
-from pipeline.steps.landing.table import MOST_PICKS, Found, Then
-from pipeline.steps.landing.train import Landing, Picked, Result, Train, move, now_signed, picked, settle
+from pipeline.steps.landing import (
+    MOST_PICKS,
+    Found,
+    Landing,
+    Picked,
+    Result,
+    Then,
+    Train,
+    move,
+    now_signed,
+    picked,
+    settle,
+)
 from pipeline.testing.verification.results import CommitCheck, Status
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pytest
 from languages.crates import MANIFEST, needs_cargo
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
-from pipeline.testing.measure.mutation import FaultLimits, Judges, mutation_probe
+from pipeline.config.tables import Probes
+from pipeline.testing.measure.mutation import Judges, mutation_probe
 from pipeline.testing.measure.outcome_words import in_short, probes_md
 from pipeline.testing.measure.task_evidence import ProbeEvidence
 
@@ -69,9 +70,9 @@ def probed(
         ids = frozenset(green.records)
         mine = frozenset(entry for entry in ids if entry.startswith(own))
         judges = Judges(mine, ids - mine)
-        allowance = FaultLimits(mutants, seconds, jobs)
+        allowance = Probes(mutants=mutants, jobs=jobs).model_copy(update={"seconds": seconds})
         base, tree = tree_of(lab, "main"), tree_of(lab, "HEAD")
-        return anyio.run(mutation_probe, lab, base, tree, judges, green.layout, allowance)
+        return anyio.run(mutation_probe, lab, allowance, base, tree, judges, green.layout)
 
 
 def test_what_a_blind_suite_does_not_notice_is_named_with_its_line(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_too_little_time_for_one_run_is_said(tmp_path: Path) -> None:
         ids = frozenset({"tests/test_shop.py::test_counts"})
         base, tree = tree_of(lab, "main"), tree_of(lab, "HEAD")
         layout = seen(lab, "main").layout
-        found = anyio.run(mutation_probe, lab, base, tree, Judges(ids), layout, FaultLimits(5, 1.0))
+        found = anyio.run(mutation_probe, lab, Probes(mutants=5, seconds=1, jobs=2), base, tree, Judges(ids), layout)
     assert "time is not enough" in found.trouble
     assert (found.killed, found.not_tried) == (0, 5)
 

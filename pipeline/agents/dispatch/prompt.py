@@ -357,10 +357,10 @@ class Artifacts:
                 target.parent.mkdir(exist_ok=True)
                 shutil.copyfile(path, target)
             inside = tuple(str(shown / name / path.name) for path in paths)
-            if name in SEVERAL or len(inside) > 1:
-                found[name] = inside
-            elif inside:
+            if len(inside) == 1 and name not in SEVERAL:
                 found[name] = inside[0]
+            elif inside:
+                found[name] = inside
         looked_up = (shown / name / path.name for name, paths in artifacts.items() for path in paths if path in known)
         return cls(found, tuple(map(str, looked_up)))
 

@@ -84,7 +84,7 @@ class Request:
         kind: What (contract 5).
         base: The tree that the view is made from.
         question: For kind `judge`.
-        artifacts: Name -> files of the run folder, in order.
+        artifacts: Name -> files of the run folder, in order; of a name without files nothing is said.
         grants: Production paths that the dispatch may change.
         area: Patterns that it is held to instead; None where it has a task.
         tests: What counts as a test; for @test also which ones it may change.

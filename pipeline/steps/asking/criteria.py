@@ -15,7 +15,7 @@ from pipeline.judge.reports.reviews import FAULTS, CheckReview, ResultReview, To
 from pipeline.judge.reports.work_reports import ReadyTests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.tasks import Task
@@ -29,9 +29,11 @@ def unshown(task: Task, report: Report) -> Malformed | None:
     if not isinstance(report, ReadyTests) or len(task.criteria) <= 1:
         return None
     said = {shown.id for shown in report.criteria if shown.tests or shown.reason.strip()}
-    unknown = _unknown((shown.id for shown in report.criteria), {criterion.id for criterion in task.criteria})
-    if unknown is not None:
-        return unknown
+    known = {criterion.id for criterion in task.criteria}
+    strange = next((shown.id for shown in report.criteria if shown.id not in known), None)
+    if strange is not None:
+        accepted = f"{', '.join(sorted(known))}, the ids of the list of acceptance criteria in the task's file"
+        return Malformed(f"{strange!r} is no criterion; accepted: {accepted}.", "/criteria")
     left = [criterion for criterion in task.criteria if criterion.id not in said]
     if not left:
         return None
@@ -173,11 +175,3 @@ def with_unmet(report: CheckReview, wanted: Sequence[ToAnswer]) -> tuple[CheckRe
         for one in unmet.values()
     )
     return report.model_copy(update={"findings": (*report.findings, *raised)}) if raised else report, ()
-
-
-def _unknown(named: Iterable[str], known: set[str]) -> Malformed | None:
-    strange = next((name for name in named if name not in known), None)
-    accepted = ", ".join(sorted(known))
-    whence = "the ids of the list of acceptance criteria in the task's file"
-    told = f"{strange!r} is no criterion; accepted: {accepted}, {whence}."
-    return None if strange is None else Malformed(told, "/criteria")

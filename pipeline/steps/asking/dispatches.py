@@ -363,7 +363,7 @@ async def _run(
     broken: list[BoxError | EscapeError],
     all_of_them: anyio.CancelScope,
 ) -> None:
-    words = LiveWords(ctx.dispatcher.secrets)
+    words = LiveWords(ctx.secrets)
     doing = f"{how.shown}@{slot.role.value} ({ctx.dispatcher.who(record)})"
     with ctx.progress.doing(doing, words.said) as took:
         try:

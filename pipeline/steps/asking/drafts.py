@@ -50,11 +50,9 @@ def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
     A person's feedback is an artifact of its own name; everything else that sends a draft back is `findings`.
     """
     artifacts = {"issue": [ctx.path("issue.md")], **answers(ctx)}
-    came_back = [ctx.path(name) for name in ctx.handed_words() if not name.startswith(REFUSED)]
-    if ctx.lane.via is Loop.HUMAN:
-        artifacts["feedback"] = came_back
-    elif ctx.lane.via is not None and came_back:
-        artifacts["findings"] = came_back
+    if ctx.lane.via is not None:
+        what = "feedback" if ctx.lane.via is Loop.HUMAN else "findings"
+        artifacts[what] = [ctx.path(name) for name in ctx.handed_words() if not name.startswith(REFUSED)]
     return artifacts
 
 
@@ -81,14 +79,9 @@ def hygiene_evidence(
     return Event(signal=Signal.HYGIENE, note=note, evidence=(name, *drafts), refusal=refusal)
 
 
-def planned(ctx: Context) -> PlanReport | PlanAndTasks:
-    """Return the report that plan.md was rendered from: the last draft that counted."""
-    return plans.planned(ctx.run)
-
-
 def planned_files(ctx: Context) -> frozenset[str]:
     """Return the files of the plan; none where nobody plans."""
-    return frozenset() if ctx.state.one_writer else frozenset(file.path for file in planned(ctx).files)
+    return frozenset() if ctx.state.one_writer else frozenset(file.path for file in plans.planned(ctx.run).files)
 
 
 def as_given(ctx: Context) -> PlanAndTasks | None:
@@ -176,6 +169,11 @@ def tasks_of_plan(ctx: Context, plan: PlanReport | PlanAndTasks) -> tuple[Task, 
     return tasks_of(ctx, SplitReport(tasks=(plan.task,)))
 
 
+def tasks_of_planned(ctx: Context) -> tuple[Task, ...]:
+    """Return the tasks that came with the plan that counts."""
+    return accepted(tasks_of_plan(ctx, plans.planned(ctx.run)))
+
+
 def may_bring_a_task(state: RunState) -> bool:
     """Return whether the task of a plan counts: not where a person looks at plan or split, who sees a split."""
     return not {"plan", "split"} & state.gates
@@ -243,7 +241,7 @@ def in_order(ctx: Context, tasks: tuple[Task, ...], specs: tuple[NewTask, ...]) 
             task.id,
             tuple(name for name in task.depends_on if name in own),
             graph.Posture.ISOLATED,
-            writes=tuple(map(of_file, _area(task))),
+            writes=tuple(map(of_file, dict.fromkeys(path for path in _paths(task) if path))),
         )
         for task in tasks
     ]
@@ -251,10 +249,10 @@ def in_order(ctx: Context, tasks: tuple[Task, ...], specs: tuple[NewTask, ...]) 
     return tuple(new.model_copy(update={"after": tuple(each.earlier for each in after[new.id])}) for new in specs)
 
 
-def _area(task: Task) -> tuple[str, ...]:
-    """Return the files that a task may change, by what its file says."""
-    changes = (*task.files, *task.test_files)
-    return tuple(dict.fromkeys(path for change in changes for path in (change.path, change.origin) if path))
+def _paths(task: Task) -> Iterator[str | None]:
+    """Yield the files that a task may change, by what its file says, each with where it comes from."""
+    for change in (*task.files, *task.test_files):
+        yield from (change.path, change.origin)
 
 
 def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
@@ -307,13 +305,7 @@ def lint_each(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], s
                 existing.add(change.path)
             if change.action == Action.DELETE:
                 existing.discard(change.path)
-    owner = {
-        path: task.id
-        for task in tasks
-        for change in (*task.files, *task.test_files)
-        for path in (change.origin, change.path)
-        if path
-    }
+    owner = {path: task.id for task in tasks for path in _paths(task) if path}
     yield from ((owner[path], problem) for path, problem in places)
     for task in tasks:
         for subject in misfits(ctx.config.commits, ctx.issue, (task.title,))[:1]:

@@ -25,9 +25,9 @@ from pipeline.testing.measure.proofs import Work, measure_proof
 from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from pipeline.judge.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
+    from pipeline.judge.reports.reviews import CheckReview, SuiteJudgement
     from pipeline.matrix.routing.state import NewTask
     from pipeline.steps.context import Context
     from pipeline.testing.measure.measuring import MeasurementContext
@@ -72,31 +72,31 @@ def has_proofs(report: CheckReview | SuiteJudgement) -> bool:
 
 async def proved(ctx: MeasurementContext, report: _Review, work: Work | str) -> _Review:
     """Return the report with what came of each proof in it; *work* may be the reason why none can be run."""
-    findings: list[ReviewFinding] = []
-    run = 0
-    for finding in report.findings:
-        proof = getattr(finding, "proof", None)
-        if proof is None:
-            findings.append(finding)
-            continue
-        run += 1
-        title = one_line(finding.title or finding.problem)[:_TITLE]
-        measured = await measured_once(ctx, proof, work, title, run)
+    findings = list(report.findings)
+    given = [(getattr(one, "proof", None), one.title or one.problem) for one in findings]
+    async for place, title, measured in measured_each(ctx, given, work):
         ctx.say(f"    {measured.found}: {title}: {one_line(measured.why)}")
-        fields: dict[str, Any] = {name: getattr(finding, name) for name in type(finding).model_fields}
-        findings.append(MeasuredFinding(**fields, measured=measured))
+        fields: dict[str, Any] = {name: getattr(findings[place], name) for name in type(findings[place]).model_fields}
+        findings[place] = MeasuredFinding(**fields, measured=measured)
     return report.model_copy(update={"findings": tuple(findings)})
 
 
-async def measured_once(
-    ctx: MeasurementContext, proof: Proof, work: Work | str, title: str, number: int
-) -> MeasuredProof:
-    """Return what one of several proofs shows, the *number*-th of them."""
-    if isinstance(work, str):
-        return MeasuredProof(found="unproved", why=work)
-    if number > MOST:
-        return MeasuredProof(found="unproved", why=f"only the first {MOST} proofs are run")
-    return await measure_proof(ctx, proof, work, title)
+async def measured_each(
+    ctx: MeasurementContext, given: Sequence[tuple[Proof | None, str]], work: Work | str
+) -> AsyncIterator[tuple[int, str, MeasuredProof]]:
+    """Yield what each proof of a list shows, with its place there and a title; *given* are proofs and what they claim.
+
+    *work* may be the reason why none can be run.
+    """
+    proofs = [(place, proof, claim) for place, (proof, claim) in enumerate(given) if proof is not None]
+    for number, (place, proof, claim) in enumerate(proofs, 1):
+        title = one_line(claim)[:_TITLE]
+        if isinstance(work, str):
+            yield place, title, MeasuredProof(found="unproved", why=work)
+        elif number > MOST:
+            yield place, title, MeasuredProof(found="unproved", why=f"only the first {MOST} proofs are run")
+        else:
+            yield place, title, await measure_proof(ctx, proof, work, title)
 
 
 def without_taken(ctx: MeasurementContext, work: Work, test: ProvingTest | None) -> Work:

@@ -6,6 +6,7 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
+from pipeline.config.agents import Backend
 from pipeline.judge.reports.artifacts import advice_md, findings_md, review_md
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import Report, Verdict
@@ -14,8 +15,9 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.reviews import CheckReview, SimplifyReview, SplitReview, ToAnswer
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.lookup import counter_key
+from pipeline.run import plans
 from pipeline.steps.asking.dispatches import Answer, ask_all
-from pipeline.steps.asking.drafts import CUT, WITH_PLAN, planned
+from pipeline.steps.asking.drafts import CUT, WITH_PLAN
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.evidence_records import baseline_of
 from pipeline.vocabulary import Loop, Role, Step
@@ -64,14 +66,26 @@ class AnyReview:
         step: The name of the step, as dispatches are called by it.
         number: Which review of this work it is, from 1.
         ledger: The findings so far.
+        revision: The scope of the loop's counter: a new one begins with no findings.
+        names: Where it is written down what @check said, what @simplify said, and the record.
         again: What the proofs of open findings show now: what is settled by that is asked of nobody.
     """
 
-    def __init__(self, ctx: DriverContext, step: str, number: int, ledger: StageFindings) -> None:
+    def __init__(
+        self,
+        ctx: DriverContext,
+        step: str,
+        number: int,
+        ledger: StageFindings,
+        revision: str,
+        names: tuple[str, str, str],
+    ) -> None:
         self.ctx = ctx
         self.step = step
         self.number = number
         self.ledger = ledger
+        self.revision = revision
+        self.names = names
         self.again: Mapping[str, MeasuredProof] = {}
 
     @property
@@ -138,25 +152,22 @@ class AnyReview:
             "/prior",
         )
 
-    def keep(
+    def record(
         self,
-        names: tuple[str, str, str],
         reviewed: Reviewed,
         check: CheckReview,
         simplify: SimplifyReview | None,
-        *,
-        revision: str,
         tree: str,
         unmet: tuple[ToAnswer, ...] = (),
-    ) -> list[str]:
-        """Write down for people what each reviewer said, and the record (*names*); return the names of the former."""
-        words, advice, kept = names
+    ) -> tuple[str, ...]:
+        """Write down what each reviewer said, and the record; return the names of what explains the decision."""
+        words, advice, kept = self.names
         outcome = reviewed.outcome
         written = [self.ctx.write(words, review_md(self.number, check, outcome, reviewed.ledger))]
         if simplify is not None:
             written.append(self.ctx.write(advice, advice_md(self.number, simplify, reviewed.ledger)))
         record = ReviewRecord(
-            revision=revision,
+            revision=self.revision,
             review=self.number,
             tree=tree,
             signal=outcome.signal,
@@ -165,7 +176,7 @@ class AnyReview:
             unmet=unmet,
         )
         self.ctx.write_json(kept, record.model_dump(mode="json", by_alias=True))
-        return written
+        return tuple(written)
 
 
 class Review(AnyReview):
@@ -176,13 +187,15 @@ class Review(AnyReview):
     def __init__(self, ctx: Context) -> None:
         step = ctx.lane.step
         self.stage, loop = _STAGES[step]
-        self.revision = counter_key(ctx.state, loop, None)
+        revision = counter_key(ctx.state, loop, None)
         self.ordinal = ctx.reviews_before(step.value) + 1
         self.previous = last_review(ctx, step)
-        same = self.previous is not None and self.previous.revision == self.revision
+        same = self.previous is not None and self.previous.revision == revision
         ledger = self.previous.ledger if self.previous is not None else StageFindings(stage=self.stage)
         number = self.previous.review + 1 if self.previous is not None and same else 1
-        super().__init__(ctx, step.value, number, ledger if same else ledger.renewed())
+        name = f"reviews/{self.stage}-{self.ordinal}"
+        names = (f"{name}.md", f"{name}-simplify.md", f"{name}.json")
+        super().__init__(ctx, step.value, number, ledger if same else ledger.renewed(), revision, names)
 
     def changes(self, now: str) -> dict[str, list[Path]]:
         """Keep the text that is reviewed; return the artifact with what changed since the last review of this loop."""
@@ -233,19 +246,6 @@ class Review(AnyReview):
     def forgotten(self, report: Report) -> Malformed | None:
         """Return what is missing in a review that accepts and leaves a blocker unanswered; None once it was told."""
         return None if Role.CHECK in self.ctx.lane.reasks else super().forgotten(report)
-
-    def record(
-        self,
-        reviewed: Reviewed,
-        check: CheckReview,
-        simplify: SimplifyReview | None,
-        tree: str,
-        unmet: tuple[ToAnswer, ...] = (),
-    ) -> tuple[str, ...]:
-        """Write the review's artifacts; return their names, the ones that explain the decision."""
-        name = f"reviews/{self.stage}-{self.ordinal}"
-        names = (f"{name}.md", f"{name}-simplify.md", f"{name}.json")
-        return tuple(self.keep(names, reviewed, check, simplify, revision=self.revision, tree=tree, unmet=unmet))
 
 
 def is_settled(again: Mapping[str, MeasuredProof], finding: str) -> bool:
@@ -304,7 +304,8 @@ async def ask_reviewers(
     accepts = both(review.forgotten, accept)
     asks = [review.request(Role.CHECK, kind, tree, artifacts, about=about, accept=accepts, to_answer=to_answer)]
     wanted = Role.SIMPLIFY in ctx.state.phases.slots(ctx.lane.step)
-    if wanted and not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.lane.left_out:
+    is_on = ctx.config.agent(Role.SIMPLIFY).backend is not Backend.OFF
+    if wanted and is_on and Role.SIMPLIFY not in ctx.lane.left_out:
         fewer = {name: paths for name, paths in artifacts.items() if name in _FOR_ADVICE}
         asks.append(review.request(Role.SIMPLIFY, kind, tree, fewer, about=about))
     return await ask_all(ctx, asks)
@@ -371,7 +372,7 @@ def outside_plan(ctx: Context, tasks: Iterable[Task]) -> list[tuple[str, str]]:
 
 
 def _of_plan(ctx: Context) -> frozenset[str]:
-    return frozenset(path for file in planned(ctx).files for path in (file.path, file.origin) if path)
+    return frozenset(path for file in plans.planned(ctx.run).files for path in (file.path, file.origin) if path)
 
 
 def unfounded(review: Review, report: Report) -> Malformed | None:

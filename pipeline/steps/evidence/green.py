@@ -10,25 +10,18 @@ from pipeline.judge.evidence.freeze import canonical
 from pipeline.judge.evidence.observation import Observation, TestRecord
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.signal_of_report import ImplementFacts
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted, few
+from pipeline.run.info import day_of
 from pipeline.steps.evidence.impact import impacted_tests, nearest_files, stand_alone, worth_repeating
-from pipeline.steps.evidence_records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
+from pipeline.steps.evidence_records import baseline_of, kept_tests, read_evidence, write_evidence
 from pipeline.steps.wanted_stubs import stubs_left
 from pipeline.testing.languages.protocol import Selection
-from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure import kept_runs, old_tests
 from pipeline.testing.measure.measuring import measure
-from pipeline.testing.measure.old_tests import (
-    AsTheyWere,
-    PinnedChanges,
-    Sides,
-    as_they_were,
-    leave_of,
-    pinned_changes,
-    written_files,
-)
-from pipeline.testing.measure.outcome_words import in_short, probes_md, seen
+from pipeline.testing.measure.outcome_words import in_short, named, probes_md, seen
 from pipeline.testing.measure.probes import Candidate, probes_of
 from pipeline.testing.measure.red import named_by, tried_over_stubs
 from pipeline.testing.measure.regression import Suspects, confirm
@@ -64,9 +57,9 @@ class Measured:
     ledger: RedTests | None
     kept: int
     stubs_left: tuple[str, ...]
-    pinned: PinnedChanges
+    pinned: old_tests.PinnedChanges
     nearest: tuple[str, ...] = ()
-    old_form: AsTheyWere = field(default_factory=AsTheyWere)
+    old_form: old_tests.AsTheyWere = field(default_factory=old_tests.AsTheyWere)
     unstable: tuple[str, ...] = ()
     """Tests that fail in some runs of the same bytes, and in none before the run: the task's, and old ones."""
     failed: Mapping[str, TestRecord] = field(default_factory=dict[str, TestRecord])
@@ -97,6 +90,18 @@ class Measured:
             and not self.structural
             and not self.stubs_left
             and self.pinned.holds
+        )
+
+    @property
+    def facts(self) -> ImplementFacts:
+        """Return what a signal follows from, beside the claim."""
+        own_green, broken = self.verdict.own_green, bool(self.broken)
+        return ImplementFacts(
+            green=self.green,
+            stale_xfail=bool(self.verdict.stale_xfail) and own_green and not (broken or self.hidden),
+            regression=broken,
+            hidden=bool(self.hidden),
+            unstable=bool(self.unstable) and own_green,
         )
 
     @property
@@ -142,10 +147,14 @@ async def measure_candidate(ctx: Context, task: Task, tree: str, in_lane: InLane
         structural = structural if own else verdict.whole_file_ids
     holds = not shown.nearest and verdict.own_green and not shown.suspects.broken
     named = {path for change in task.files for path in (change.path, change.origin) if path}
-    pinned = pinned_changes(ctx, layout, named, state.red or ctx.state.head, tree)
-    meanwhile = written_files(ctx, baseline_of(ctx), shown.observation, tree)
+    pinned = old_tests.pinned_changes(ctx, layout, named, state.red or ctx.state.head, tree)
+    meanwhile = old_tests.written_files(ctx, baseline_of(ctx), shown.observation, tree)
     told = in_lane is not None and in_lane.old_tests
-    alone = await _as_they_were(ctx, task, tree, evidence, shown.observation) if holds and not told else AsTheyWere()
+    alone = (
+        await _as_they_were(ctx, task, tree, evidence, shown.observation)
+        if holds and not told
+        else old_tests.AsTheyWere()
+    )
     return Measured(
         tree=tree,
         observation=shown.observation,
@@ -159,7 +168,7 @@ async def measure_candidate(ctx: Context, task: Task, tree: str, in_lane: InLane
         pinned=replace(
             pinned,
             support=(*pinned.support, *meanwhile.support),
-            controls=(*pinned.controls, *meanwhile.data),
+            controls=(*pinned.controls, *meanwhile.controls),
         ),
         nearest=shown.nearest,
         old_form=alone,
@@ -171,7 +180,7 @@ async def measure_candidate(ctx: Context, task: Task, tree: str, in_lane: InLane
 
 async def _as_they_were(
     ctx: Context, task: Task, tree: str, evidence: TaskEvidence | None, now: Observation
-) -> AsTheyWere:
+) -> old_tests.AsTheyWere:
     def enough(paths: Collection[str]) -> Selection | None:
         """Return these files, which no other one mentions, with the nearest: all others were run as they are."""
         if not stand_alone(ctx, tree, paths):
@@ -179,7 +188,7 @@ async def _as_they_were(
         near = worth_repeating(ctx, impacted_tests(ctx, task, tree), now, evidence.ledger if evidence else None)
         return Selection(files=frozenset({*paths, *(now.records[entry].path for entry in near)}))
 
-    sides = Sides(
+    sides = old_tests.Sides(
         ctx.state.task.start or ctx.state.start,
         tree,
         baseline_of(ctx).layout,
@@ -188,7 +197,9 @@ async def _as_they_were(
         moved={change.origin: change.path for change in task.test_files if change.origin is not None},
     )
     kept = kept_tests(ctx)
-    return await as_they_were(ctx, sides, kept, leave_of(task), run_start=ctx.state.start, enough=enough)
+    return await old_tests.as_they_were(
+        ctx, sides, kept, old_tests.leave_of(task), run_start=ctx.state.start, enough=enough
+    )
 
 
 @dataclass(frozen=True)
@@ -255,7 +266,7 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
         UnmeasurableError: the environment broke meanwhile.
     """
     names: list[str] = []
-    probed: Probed | None = None
+    probed = ProbeEvidence()
     only_tests = ctx.state.task.spec.red_base == "start"
     red_evidence = read_evidence(ctx, task.id)
     if red_evidence is not None:
@@ -274,20 +285,21 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
             as_they_were=measured.old_form.seen,
             known=measured.in_lane.probes if measured.in_lane is not None else None,
         )
-        probed = await probe(ctx, task, red_evidence, candidate)
-        names.append(probed.artifact)
-        red_evidence = red_evidence.model_copy(update={"probes": probed.evidence})
-        if not probed.holds:
+        probed = await _probed(ctx, task, red_evidence, candidate)
+        names.append(probes_name(task.id))
+        red_evidence = red_evidence.model_copy(update={"probes": probed})
+        not_red = probed.revert.problems if probed.revert is not None else ()
+        if probed.unstable or not_red:
             names.append(write_evidence(ctx, red_evidence))
             if probed.unstable:
                 return unstable(ctx, task, measured, probed.unstable, *names, *evidence)
-            note = f"not RED over the code before: {few(probed.not_red)}"
+            note = f"not RED over the code before: {few(not_red)}"
             return Event(signal=Signal.TEST_DESIGN, tree=measured.tree, note=note, evidence=(*names, *evidence))
         green = red_evidence.model_copy(update={"green": _green_evidence(ctx, measured)})
         names.append(write_evidence(ctx, green))
     names.append(ctx.write(f"evidence/green-{task.id}.json", canonical(measured.observation)))
-    if probed is not None and probed.evidence.unnoticed and not only_tests:
-        note = f"no test notices a fault in {few(probed.evidence.unnoticed)}"
+    if probed.unnoticed and not only_tests:
+        note = f"no test notices a fault in {few(probed.unnoticed)}"
         signal = Signal.UNNOTICED_FAULTS
         return Event(signal=signal, tree=measured.tree, note=note, evidence=(*names, *evidence))
     passing = sum(passed(record) for record in measured.observation.records.values())
@@ -326,12 +338,23 @@ def unstable(ctx: Context, task: Task, measured: Measured, tests: tuple[str, ...
     return Event(signal=Signal.GREEN_UNSTABLE, tree=measured.tree, note=note, evidence=(name, *evidence))
 
 
-def hidden_note(measured: Measured) -> str:
-    """Return in words which old tests were changed to fit, with how the first of them fails as it was."""
-    hidden = measured.old_form.hidden
-    first, how = next(iter(hidden.items()))
-    more = f", and so do {', '.join(tuple(hidden)[1:3])}" if len(hidden) > 1 else ""
-    return f"as it was before the task, {first} {how}{more}"
+def not_green_note(signal: Signal, measured: Measured) -> str:
+    """Return in short why a candidate is not GREEN, where that was measured."""
+    match signal:
+        case Signal.REGRESSION:
+            return f"breaks {few(measured.broken)}"
+        case Signal.HIDDEN_REGRESSION:
+            hidden = measured.old_form.hidden
+            first, how = next(iter(hidden.items()))
+            more = f", and so do {', '.join(tuple(hidden)[1:3])}" if len(hidden) > 1 else ""
+            return f"as it was before the task, {first} {how}{more}"
+        case Signal.STALE_XFAIL:
+            return f"passes now: {few(measured.verdict.stale_xfail)}"
+        case Signal.STRUCTURAL_ONLY | Signal.TEST_DESIGN:
+            return f"pass on stubs too: {few(measured.structural)}"
+        case _:
+            in_the_way = measured.in_the_way or measured.verdict.stale_xfail
+            return f"not GREEN: {named(in_the_way[:3], measured.observation)}"
 
 
 def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
@@ -370,35 +393,13 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
     return f"# Measurement of task {task.id}: {signal}\n\n{bullets(lines)}\n\n{tail}\n"
 
 
-@dataclass(frozen=True)
-class Probed:
-    """What came of it: the evidence, the name of the document for people and agents, and the facts for the signal.
-
-    Args:
-        evidence: For `TaskEvidence.probes`.
-        artifact: `evidence/probes-<task>.md`.
-        unstable: Tests of which two runs on the candidate disagree: the task's, and old ones that held still before.
-        not_red: The task's tests that do not show over the old production what the ledger says.
-    """
-
-    evidence: ProbeEvidence
-    artifact: str
-    unstable: tuple[str, ...]
-    not_red: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Return whether the tests are what they were taken for. Faults that nobody notices are for @check to weigh."""
-        return not (self.unstable or self.not_red)
-
-
-def name_of(task: str) -> str:
-    """Return the artifact's name."""
+def probes_name(task: str) -> str:
+    """Return the name of the document on the probes of a task's tests."""
     return f"evidence/probes-{task}.md"
 
 
-async def probe(ctx: Context, task: Task, evidence: TaskEvidence, candidate: Candidate) -> Probed:
-    """Try the tests of a task whose candidate is GREEN; write `evidence/probes-<task>.md`.
+async def _probed(ctx: Context, task: Task, evidence: TaskEvidence, candidate: Candidate) -> ProbeEvidence:
+    """Return what came of trying the tests of a task whose candidate is GREEN, written down for people and agents.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
@@ -407,23 +408,11 @@ async def probe(ctx: Context, task: Task, evidence: TaskEvidence, candidate: Can
     missing = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks if ctx.state.task.spec.red_base == "start")]
     layout = baseline_of(ctx).layout
     found = await probes_of(ctx, ctx.config.probes, missing, evidence, candidate, layout)
-    records = candidate.observation.records.values()
     own = () if evidence.ledger is None else (evidence.ledger,)
-    lines = standing(ctx.config.quarantine, tuple(records), day_of(ctx), own).lines()
+    records = tuple(candidate.observation.records.values())
+    lines = standing(ctx.config.quarantine, records, day_of(ctx.run.info), own).lines()
     found = found.model_copy(update={"quarantine": lines})
     if said := in_short(found):
         ctx.say(f"    probes: {said}")
-    return Probed(
-        evidence=found,
-        artifact=ctx.write(name_of(task.id), probes_md(task.id, found)),
-        unstable=(
-            *(found.repeated.unstable if found.repeated is not None else ()),
-            *(found.old.unstable if found.old is not None else ()),
-        ),
-        not_red=tuple(found.revert.problems) if found.revert is not None else (),
-    )
-
-
-def probe_artifacts(ctx: Context, tasks: Collection[str]) -> tuple[str, ...]:
-    """Return the documents on the probes of these tasks, as far as there are any."""
-    return tuple(name for name in map(name_of, tasks) if ctx.path(name).exists())
+    ctx.write(probes_name(task.id), probes_md(task.id, found))
+    return found

@@ -19,6 +19,7 @@ from pipeline.repo import Signature
 from pipeline.run import tracker
 from pipeline.steps.evidence_records import baseline_of, read_evidence
 from pipeline.steps.publication.follow_ups import Item, file_items
+from pipeline.steps.publication.publisher import start_of
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.wanted_stubs import stub_of, waiting_name
 from todo import Edits, Status, Tracker
@@ -81,7 +82,7 @@ def planned(ctx: Context, base: Base) -> tuple[Planned, ...]:
             continue
         paths = [change.path for change in ctx.repository.diff(tree, accepted)]
         message = task_message(ctx, task, paths, base.commit)
-        if _is_scaffolded(ctx, task, tree) and _is_sound(ctx, task):
+        if _is_scaffolded(ctx, task, tree):
             found.append(Planned(tree, task.stubs or tree, _scaffold_message(ctx, task), f"task {task.id}"))
             tree = task.stubs or tree
         found.append(Planned(tree, accepted, message, f"task {task.id}"))
@@ -144,10 +145,10 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[t
     return tuple(commits), follow_ups
 
 
-def planned_subjects(ctx: Context, base: Base) -> tuple[str, ...]:
-    """Return the subjects of all commits that are to be put on *base*, oldest first."""
+def planned_subjects(ctx: Context) -> tuple[str, ...]:
+    """Return the subjects of all commits as they are to be put on the start, oldest first."""
     who = signature(ctx)
-    messages = (*(each.message for each in planned(ctx, base)), message_of(_closing(ctx), "", trailers(ctx)))
+    messages = (*(each.message for each in planned(ctx, start_of(ctx))), message_of(_closing(ctx), "", trailers(ctx)))
     return tuple(in_form(ctx, message, who).partition("\n")[0] for message in messages)
 
 
@@ -161,17 +162,14 @@ def _closing(ctx: Context) -> str:
 
 
 def _is_scaffolded(ctx: Context, task: TaskState, tree: str) -> bool:
-    """Return whether the stubs of a task are a commit before it; those of one writer were made for the measurement."""
-    evidence = read_evidence(ctx, task.id)
-    if evidence is not None and evidence.writers is not None:
-        return False
-    return task.testable and task.stubs is not None and task.stubs not in {tree, _accepted_tree(task)}
+    """Return whether the stubs of a task are a commit before it: not if they alone break a test.
 
-
-def _is_sound(ctx: Context, task: TaskState) -> bool:
-    """Return whether the stubs alone break no test: else they are no commit of their own."""
-    waiting = ctx.path(waiting_name(task.id))
-    return not waiting.exists() or not json.loads(waiting.read_bytes())
+    Those of one writer were made for the measurement.
+    """
+    evidence, waiting = read_evidence(ctx, task.id), ctx.path(waiting_name(task.id))
+    of_one_writer = evidence is not None and evidence.writers is not None
+    are_new = task.testable and task.stubs is not None and task.stubs not in {tree, _accepted_tree(task)}
+    return are_new and not of_one_writer and not (waiting.exists() and json.loads(waiting.read_bytes()))
 
 
 def _accepted_tree(task: TaskState) -> str:

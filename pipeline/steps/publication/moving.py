@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pipeline.matrix.engine.journal import Line
     from pipeline.repo import Repository
+    from pipeline.run.spending import AnyRun
     from pipeline.steps.context import Context
 
 _BAD = frozenset({Status.REFUTED, Status.UNCHECKED})
@@ -206,6 +207,15 @@ def is_published(ctx: Publisher, new: str) -> bool:
     """Return whether the branch holds the commit *new*."""
     now = ctx.repository.resolve(f"refs/heads/{ctx.run.info.branch}")
     return now is not None and ctx.repository.is_ancestor(new, now)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A run that publishes nothing more: what its publications left half done may be taken back."""
+
+    run: AnyRun
+    repository: Repository
+    publication: None = None
 
 
 def take_back(ctx: Publisher) -> tuple[str, ...]:

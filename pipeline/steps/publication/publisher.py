@@ -33,15 +33,6 @@ class Publisher(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Given:
-    """A run that publishes nothing more: what its publications left half done may be taken back."""
-
-    run: AnyRun
-    repository: Repository
-    publication: None = None
-
-
 def intended(ctx: Publisher) -> list[PublishIntended]:
     """Return what this publication was to bring to the branch, whenever it was tried; the last one counts."""
     return [line.data for line in ctx.run.journal.of(PublishIntended) if line.data.publication == ctx.publication]

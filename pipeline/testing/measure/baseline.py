@@ -19,11 +19,10 @@ from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.redaction import redacted_observation
 from pipeline.sandbox.views.copies import Copies
 from pipeline.testing.languages.protocol import Measurement, Selection, View
-from pipeline.testing.measure.measuring import MeasurementContext, environment, working_box
+from pipeline.testing.measure.measuring import MeasurementContext, OtherBox, environment, working_box
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pipeline.repo import Repository
 
@@ -214,18 +213,13 @@ def which(baseline: Observation, tests: Collection[str]) -> str:
     return f"{few(sorted(tests))}; the first with {' '.join(error.split())[:_SHOWN]}"
 
 
-class _OwnTerms:
+class _OwnTerms(OtherBox):
     """Runs commands on this machine, with the user's variables beneath those of a measurement."""
 
     def __init__(self, box: NoBox, environ: Mapping[str, str]) -> None:
-        self._box = box
+        super().__init__(box)
         self._environ = {name: value for name, value in environ.items() if not name.startswith(_NOT_THEIRS)}
-        self.name = box.name
-        self.maps_paths = box.maps_paths
-
-    def inside(self, host: Path, target: Path) -> Path:
-        return self._box.inside(host, target)
 
     async def run(self, command: Command) -> Completed:
         path = ":".join(filter(None, (command.env.get("PATH"), self._environ.get("PATH"))))
-        return await self._box.run(replace(command, env={**self._environ, **command.env, "PATH": path}))
+        return await self._run(replace(command, env={**self._environ, **command.env, "PATH": path}))

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
+_FAILED: Final = ".failed"
+_VARYING: Final = ".varying"
 _REACH: Final = TypeAdapter(dict[str, Reach])
 _IDS: Final = TypeAdapter(list[str])
 _RECORDS: Final = TypeAdapter(dict[str, TestRecord])
@@ -22,7 +24,7 @@ _RECORDS: Final = TypeAdapter(dict[str, TestRecord])
 
 def whole_run(root: Path, tree: str) -> Observation | None:
     """Return the stored run of all tests of a tree; None if there is none that completed."""
-    place = _observation(root, tree)
+    place = _place(root, tree)
     return Observation.model_validate_json(place.read_bytes()) if place.exists() else None
 
 
@@ -34,12 +36,12 @@ def keep(root: Path, tree: str, observation: Observation, *, whole: bool) -> Non
     """
     keep_failures(root, tree, observation.records)
     if whole and observation.state is RunState.COMPLETE:
-        write_atomic(_observation(root, tree), canonical(observation))
+        write_atomic(_place(root, tree), canonical(observation))
 
 
 def seen_failing(root: Path, tree: str) -> dict[str, TestRecord]:
     """Return the tests that failed in any measurement of a tree, by id, each as it failed first."""
-    place = _failures(root, tree)
+    place = _place(root, tree, _FAILED)
     return _RECORDS.validate_json(place.read_bytes()) if place.exists() else {}
 
 
@@ -52,12 +54,12 @@ def keep_failures(root: Path, tree: str, records: Mapping[str, TestRecord]) -> N
     failed = {entry: one for entry, one in records.items() if one.ran and one.outcome not in FINE}
     known = seen_failing(root, tree) if failed else {}
     if failed.keys() - known.keys():
-        write_atomic(_failures(root, tree), _RECORDS.dump_json(failed | known))
+        write_atomic(_place(root, tree, _FAILED), _RECORDS.dump_json(failed | known))
 
 
 def seen_varying(root: Path, tree: str) -> frozenset[str]:
     """Return the new tests on which two runs of a tree disagreed, in any measurement of it."""
-    place = _varying(root, tree)
+    place = _place(root, tree, _VARYING)
     return frozenset(_IDS.validate_json(place.read_bytes())) if place.exists() else frozenset()
 
 
@@ -69,13 +71,13 @@ def keep_varying(root: Path, tree: str, ids: Collection[str]) -> None:
     """
     known = seen_varying(root, tree)
     if not known.issuperset(ids):
-        write_atomic(_varying(root, tree), _IDS.dump_json(sorted(known.union(ids))))
+        write_atomic(_place(root, tree, _VARYING), _IDS.dump_json(sorted(known.union(ids))))
 
 
 def forget(root: Path, tree: str) -> None:
     """Forget what was measured of a tree, for it was measured in an environment that was at fault."""
-    for place in (_failures(root, tree), _varying(root, tree), _observation(root, tree)):
-        place.unlink(missing_ok=True)
+    for what in (_FAILED, _VARYING, ""):
+        _place(root, tree, what).unlink(missing_ok=True)
 
 
 def reach(root: Path) -> dict[str, Reach]:
@@ -95,13 +97,6 @@ def keep_reach(root: Path, traced: Observation) -> None:
         write_atomic(root / "reach.json", _REACH.dump_json(reach(root) | found))
 
 
-def _observation(root: Path, tree: str) -> Path:
-    return root / "observations" / f"{tree}.json"
-
-
-def _failures(root: Path, tree: str) -> Path:
-    return root / "observations" / f"{tree}.failed.json"
-
-
-def _varying(root: Path, tree: str) -> Path:
-    return root / "observations" / f"{tree}.varying.json"
+def _place(root: Path, tree: str, what: str = "") -> Path:
+    """Return the file with the whole run of a tree, or with *what* else is kept of it."""
+    return root / "observations" / f"{tree}{what}.json"

@@ -13,8 +13,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import as_utf8
 from pipeline.matrix.routing.state import Event
@@ -22,6 +23,7 @@ from pipeline.process import WORKSPACE, Box, BoxError, Command, Completed, Mount
 from pipeline.progress import Progress, duration
 from pipeline.run.checkout import PrivateCheckout, remove_tree
 from pipeline.run.journal_kinds import MeasuredTests
+from pipeline.sandbox.escapes import without_escape
 from pipeline.sandbox.redaction import redacted_observation
 from pipeline.sandbox.views.copies import Copies, shown_repository
 from pipeline.testing.languages.projects.combined import find_environment, first_tree, left_out, missing_for
@@ -52,39 +54,36 @@ TRACED: Final = 3
 """The factor by which a traced run may exceed the time limits: tracing makes tests two or three times slower."""
 
 
-class MeasurementContext(Protocol):
-    """The objects that a measurement needs; a run's `Context` and `VerificationContext` implement it."""
+@dataclass
+class Learnt:
+    """What is learnt while somebody measures, once for all who share it: how this project's tests are run."""
 
-    copies: Copies
+    environment: Environment | None = None
 
-    @property
-    def environment(self) -> Environment | None: ...  # noqa: D102
-    @environment.setter
-    def environment(self, found: Environment | None) -> None: ...
-    @property
-    def repository(self) -> Repository: ...  # noqa: D102  (as `Context` says)
-    @property
-    def checkout(self) -> PrivateCheckout: ...  # noqa: D102
-    @property
-    def config(self) -> Config: ...  # noqa: D102
-    @property
-    def box(self) -> Box: ...  # noqa: D102
-    @property
-    def toolchain(self) -> Toolchain: ...  # noqa: D102
-    @property
-    def search_path(self) -> str: ...  # noqa: D102
-    @property
-    def environ(self) -> Mapping[str, str]: ...  # noqa: D102
-    @property
-    def say(self) -> Callable[[str], None]: ...  # noqa: D102
-    @property
-    def progress(self) -> Progress: ...  # noqa: D102
-    @property
-    def secrets(self) -> frozenset[str]: ...  # noqa: D102
+
+@dataclass(kw_only=True)
+class MeasurementContext:
+    """What a measurement needs. Whoever drives a run, and `VerificationContext`, have it."""
+
+    repository: Repository
+    checkout: PrivateCheckout
+    config: Config
+    box: Box
+    toolchain: Toolchain
+    search_path: str
+    environ: Mapping[str, str]
+    say: Callable[[str], None]
+    secrets: frozenset[str] = frozenset()
+    """What is never written down."""
+    progress: Progress = field(default_factory=Progress)
+    learnt: Learnt = field(default_factory=Learnt)
+
+    def __post_init__(self) -> None:
+        self.copies = Copies(self.checkout, "measured", self.box, partial(without_escape, self.repository))
+        """What tests and checks run in; no agent ever gets one of them."""
 
     def note(self, event: JournalEvent) -> None:
         """Record an event about a measurement, where there is a journal."""
-        ...
 
 
 class UnmeasurableError(Exception):
@@ -110,14 +109,14 @@ async def environment(ctx: MeasurementContext) -> Environment:
     Raises:
         UnmeasurableError: there is no way to run them; the message says what to do.
     """
-    if ctx.environment is None:
+    if ctx.learnt.environment is None:
         found = await _look_for_environment(ctx)
         if isinstance(found, Missing):
             raise UnmeasurableError(found.sentence)
         for name, why in left_out(found).items():
             ctx.say(f"    {name} is left out, its tests are not measured: {why}")
-        ctx.environment = found
-    return ctx.environment
+        ctx.learnt.environment = found
+    return ctx.learnt.environment
 
 
 async def _look_for_environment(ctx: MeasurementContext) -> Environment | Missing:
@@ -183,7 +182,10 @@ async def measure(
     limits = ctx.config.toolchains.settings_of(ctx.toolchain.name)
     longest = math.inf if limit_s is None else max(1, math.ceil(limit_s))
     slower = TRACED if trace else 1
-    cache = _cache(ctx, warm=warm)
+    if warm:
+        forget_cache(ctx)
+    cache = Cache(ctx.checkout.root / CACHE, warm=warm)
+    cache.folder.mkdir(parents=True, exist_ok=True)
     found = FoundInputs(ctx.checkout.root / FOUND, keeps=limit_s is None and (again or not trace))
     say = ctx.say if limit_s is None else _tell_nobody
     say(f"    {what} ...")
@@ -272,14 +274,6 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
     return seen
 
 
-def _cache(ctx: MeasurementContext, *, warm: bool) -> Cache:
-    if warm:
-        forget_cache(ctx)
-    folder = ctx.checkout.root / CACHE
-    folder.mkdir(parents=True, exist_ok=True)
-    return Cache(folder, warm=warm)
-
-
 def forget_cache(ctx: MeasurementContext) -> None:
     """Remove the shared cache: a full disk makes Python write broken bytecode into it, which later runs fail on."""
     remove_tree(ctx.checkout.root / CACHE)
@@ -307,15 +301,20 @@ def with_repository(box: Box, folder: Path) -> Box:
     return _WithRepository(box, folder) if box.maps_paths else box
 
 
-class _WithRepository:
-    def __init__(self, box: Box, folder: Path) -> None:
-        self._box = box
-        self._repository = shown_repository(folder, box.inside(folder, WORKSPACE))
+class OtherBox:
+    """A box that changes what it is given, and hands it on."""
+
+    def __init__(self, box: Box) -> None:
         self.name = box.name
         self.maps_paths = box.maps_paths
+        self.inside = box.inside
+        self._run = box.run
 
-    def inside(self, host: Path, target: Path) -> Path:
-        return self._box.inside(host, target)
+
+class _WithRepository(OtherBox):
+    def __init__(self, box: Box, folder: Path) -> None:
+        super().__init__(box)
+        self._repository = shown_repository(folder, box.inside(folder, WORKSPACE))
 
     async def run(self, command: Command) -> Completed:
-        return await self._box.run(replace(command, mounts=(*command.mounts, self._repository)))
+        return await self._run(replace(command, mounts=(*command.mounts, self._repository)))

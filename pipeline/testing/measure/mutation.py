@@ -15,7 +15,7 @@ import re
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -33,12 +33,13 @@ from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths,
 from pipeline.testing.measure.task_evidence import MutationEvidence, Survivor
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from pipeline.config.tables import Probes
     from pipeline.testing.measure.measuring import MeasurementContext
 
 
-_Value = TypeVar("_Value")
+UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
 _MOST: Final = 8
 """However many cores there are: each measurement has a copy of the project, and all that its tests start."""
 
@@ -46,30 +47,6 @@ _MOST: Final = 8
 def usable_cores() -> int:
     """Return how many cores this process may use, at most 8."""
     return min(len(os.sched_getaffinity(0)), _MOST)
-
-
-async def side_by_side(calls: Sequence[Callable[[], Awaitable[_Value]]]) -> list[_Value]:
-    """Return the results of the calls, in their order. If one raises, the others are cancelled and its error is raised.
-
-    Raises:
-        Exception: what the first that failed has raised.
-    """
-    found: dict[int, _Value] = {}
-    failed: list[Exception] = []
-
-    async def one(at: int, call: Callable[[], Awaitable[_Value]]) -> None:
-        try:
-            found[at] = await call()
-        except Exception as error:  # noqa: BLE001  (raised below)
-            failed.append(error)
-            tasks.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as tasks:
-        for at, call in enumerate(calls):
-            tasks.start_soon(one, at, call)
-    if failed:
-        raise failed[0]
-    return [found[at] for at in range(len(calls))]
 
 
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<gone>\d+))? \+(?P<start>\d+)(?:,(?P<there>\d+))? @@")
@@ -120,15 +97,6 @@ _SMALL: Final = 20_000
 
 
 @dataclass(frozen=True)
-class FaultLimits:
-    """The limits of the probe: number of faults, seconds, faults at the same time."""
-
-    faults: int
-    seconds: float
-    jobs: int = 2
-
-
-@dataclass(frozen=True)
 class Judges:
     """The tests that should detect a fault: the task's own, and others that touch the same files.
 
@@ -151,17 +119,17 @@ class Fate(Enum):
 
 
 async def mutation_probe(
-    ctx: MeasurementContext, base: str, tree: str, judges: Judges, layout: Layout, limits: FaultLimits
+    ctx: MeasurementContext, wanted: Probes, base: str, tree: str, judges: Judges, layout: Layout
 ) -> MutationEvidence:
     """Return which small faults in the changed lines the tests detect.
 
     Args:
         ctx: The run, or what measures without one.
+        wanted: `[probes]`: its bounds. Of `seconds` it takes no more than what a box needs to end a run.
         base: The tree without the change.
         tree: The tree with it; the tests pass on it.
         judges: The tests to run.
         layout: Which files are tests: these are left alone.
-        limits: Its bounds. Of *seconds* it takes no more than what a box needs to end a run.
 
     Raises:
         UnmeasurableError: the tests cannot be run on the tree as it is.
@@ -169,18 +137,18 @@ async def mutation_probe(
     await environment(ctx)  # before the clock runs: it is looked for once per driver
     begun = anyio.current_time()
     sources = changed_sources(ctx, base, tree, layout)
-    chosen, possible = choose(sources, limits.faults)
+    chosen, possible = choose(sources, wanted.mutants)
     if not chosen or not judges.own:
         return MutationEvidence()
     left = possible - len(chosen)
     of_all = f" of {possible} that are possible" if left else ""
     faults = f"{counted(len(chosen), 'small fault')} in the changed lines{of_all}"
-    what = f"{faults}, tests must notice (at most {limits.seconds:g} s)"
+    what = f"{faults}, tests must notice (at most {wanted.seconds:g} s)"
     ctx.say(f"    {what} ...")
-    trial = Trial(ctx, tree, judges, begun + limits.seconds)
+    trial = Trial(ctx, tree, judges, begun + wanted.seconds)
     with ctx.progress.doing(what):
         trouble = await trial.time_own()
-        fates = await trial.of_all(chosen, limits.jobs) if not trouble else {}
+        fates = await trial.of_all(chosen, wanted.jobs or usable_cores()) if not trouble else {}
     survivors = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
     told = list(fates.values())
     return MutationEvidence(
@@ -288,7 +256,12 @@ class Trial:
                 fates[mutant] = await self._fate(mutant)
 
         async with self.ctx.copies.one_at_a_time:
-            await side_by_side([work] * jobs)
+            try:
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(jobs):
+                        tasks.start_soon(work)
+            except ExceptionGroup as failed:  # what the first has raised has cancelled the others
+                raise failed.exceptions[0] from None
             return {**fates, **await self._uncompiled([m for m, fate in fates.items() if fate is Fate.SURVIVED])}
 
     async def _uncompiled(self, survivors: Iterable[Mutant]) -> dict[Mutant, Fate]:

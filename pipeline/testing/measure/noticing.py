@@ -24,7 +24,16 @@ from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.readers import mutants
 from pipeline.testing.languages.sources.faults import Mutant, spread
 from pipeline.testing.measure.measuring import MeasurementContext, environment, measure
-from pipeline.testing.measure.mutation import Fate, Judges, Trial, fate_of, survivor_of, takes_faults, usable_cores
+from pipeline.testing.measure.mutation import (
+    UNBOXED,
+    Fate,
+    Judges,
+    Trial,
+    fate_of,
+    survivor_of,
+    takes_faults,
+    usable_cores,
+)
 from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 if TYPE_CHECKING:
@@ -37,9 +46,7 @@ if TYPE_CHECKING:
 _MOST_FILES: Final = 12
 _PER_TEST: Final = 3
 _PER_FILE: Final = 100
-_PROCESS: Final = "process"
 _OFF: Final = "`[probes] mutants` is 0"
-_UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
 _TIME_OVER: Final = "the time was over before a fault was tried (`[probes] seconds`)"
 _UNKNOWN: Final = "no fault is known of the code that they look at"
 
@@ -76,7 +83,7 @@ async def noticing_probe(ctx: MeasurementContext, wanted: Probes, passing: Passi
     """
     if wanted.mutants and ctx.box.name != NoBox.name:
         return await faults_noticed(ctx, wanted, passing)
-    trouble = _UNBOXED if wanted.mutants else _OFF
+    trouble = UNBOXED if wanted.mutants else _OFF
     return NoticingEvidence(tests=dict.fromkeys(sorted(set(passing.tests.values())), 0), trouble=trouble)
 
 
@@ -193,7 +200,7 @@ class _Looked:
 
 
 def _may_reach_anything(record: TestRecord) -> bool:
-    return record.reach is None or _PROCESS in record.reach.doors
+    return record.reach is None or "process" in record.reach.doors
 
 
 def _traced_as(record: TestRecord, traced: TestRecord) -> TestRecord:

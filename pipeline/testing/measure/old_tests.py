@@ -113,21 +113,11 @@ def pinned_changes(ctx: HasToolchain, layout: Layout, named: Collection[str], re
     return PinnedChanges(tuple(regions), tuple(support), tuple(allowed), tuple(unsure))
 
 
-@dataclass(frozen=True)
-class WrittenFiles:
-    """The files written or renamed while tests ran, in words, without those that the run before wrote as well.
+def written_files(ctx: HasToolchain, before: Observation, after: Observation, tree: str) -> PinnedChanges:
+    """Return the files of *tree* that were written while its tests ran, without those that the run before wrote too.
 
-    Args:
-        support: What tests stand on: what is tested has no business there.
-        data: Other files of the tree; tests may compare with them, or be about what writes them. For @check to read.
-    """
-
-    support: tuple[str, ...]
-    data: tuple[str, ...]
-
-
-def written_files(ctx: HasToolchain, before: Observation, after: Observation, tree: str) -> WrittenFiles:
-    """Return the files of *tree* that were written while its tests ran.
+    What is written of what tests stand on is `support`: what is tested has no business there. Of `controls` are other
+    files of the tree; tests may compare with them, or be about what writes them.
 
     Args:
         ctx: A run, or what measures without one.
@@ -152,7 +142,8 @@ def written_files(ctx: HasToolchain, before: Observation, after: Observation, tr
     moved = sorted({*after.moved} - {*before.moved})
     said += [f"the folder {path} was renamed while the tests ran; rename a copy of it" for path in moved]
     data = (path for path in written if path in there and path not in support)
-    return WrittenFiles(tuple(said), tuple(f"{path} was written while the tests ran" for path in data))
+    written_data = tuple(f"{path} was written while the tests ran" for path in data)
+    return PinnedChanges(support=tuple(said), controls=written_data)
 
 
 def _loads(ctx: HasToolchain, layout: Layout, path: str) -> bool:

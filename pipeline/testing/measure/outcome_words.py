@@ -13,16 +13,7 @@ from pipeline.progress import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipeline.testing.measure.task_evidence import (
-        MutationEvidence,
-        NoticingEvidence,
-        OldEvidence,
-        ProbeEvidence,
-        ReachEvidence,
-        RepeatEvidence,
-        RevertEvidence,
-        Survivor,
-    )
+    from pipeline.testing.measure import task_evidence
 
 
 _SAID: Final = {
@@ -72,7 +63,7 @@ _WHERE: Final = (
 _NOTHING: Final = "\nNothing was tried.\n"
 
 
-def probes_md(task: str, probes: ProbeEvidence) -> str:
+def probes_md(task: str, probes: task_evidence.ProbeEvidence) -> str:
     """Return the Markdown document on one task's probes. Text from code or tests in it is made harmless."""
     said = f"\n{_WHERE.format(probes.measured[:12])}\n" if probes.measured else ""
     found = sections(
@@ -86,18 +77,18 @@ def probes_md(task: str, probes: ProbeEvidence) -> str:
     return f"# Probes of the tests of task {task}\n{said}{found or _NOTHING}"
 
 
-def in_short(probes: ProbeEvidence) -> str:
+def in_short(probes: task_evidence.ProbeEvidence) -> str:
     """Return the probes' results on one line, empty if nothing was tried."""
     return "; ".join(_said(probes))
 
 
-def survivors(probes: ProbeEvidence) -> list[str]:
+def survivors(probes: task_evidence.ProbeEvidence) -> list[str]:
     """Return one line for each fault that no test detected, with its place."""
     found = probes.mutation.survivors if probes.mutation is not None else ()
     return [_placed(survivor) for survivor in found]
 
 
-def noticed_lines(found: NoticingEvidence) -> Iterator[str]:
+def noticed_lines(found: task_evidence.NoticingEvidence) -> Iterator[str]:
     """Yield what tests that pass over the code as it is notice, one line each; foreign text in it is made harmless."""
     if found.trouble:
         yield f"whether they notice faults could not be tried: {one_line(found.trouble)}"
@@ -109,13 +100,13 @@ def noticed_lines(found: NoticingEvidence) -> Iterator[str]:
         yield f"no added test noticed these, and old ones were not tried: {left}"
 
 
-def _beside(found: NoticingEvidence) -> str:
+def _beside(found: task_evidence.NoticingEvidence) -> str:
     more = [f"{found.unfit} did not compile or only made the code throw"] if found.unfit else []
     more += [f"{found.not_tried} not tried, the time was over"] if found.not_tried else []
     return f" ({', '.join(more)})" if more else ""
 
 
-def _said(probes: ProbeEvidence) -> Iterator[str]:
+def _said(probes: task_evidence.ProbeEvidence) -> Iterator[str]:
     if probes.repeated is not None and probes.repeated.unstable:
         yield f"{len(probes.repeated.unstable)} test(s) are not always GREEN"
     if probes.old is not None and probes.old.unstable:
@@ -134,7 +125,7 @@ def _said(probes: ProbeEvidence) -> Iterator[str]:
         yield f"{mutation.killed} of {mutation.tried} small faults noticed{left} ({mutation.seconds:.0f} s)"
 
 
-def _repeated(found: RepeatEvidence) -> str:
+def _repeated(found: task_evidence.RepeatEvidence) -> str:
     if not found.unstable:
         return f"{found.runs} runs of the task's tests agree: all pass."
     lines = [f"`{entry}`: {', then '.join(ended)}" for entry, ended in found.unstable.items()]
@@ -142,7 +133,7 @@ def _repeated(found: RepeatEvidence) -> str:
     return f"Runs of the same tests on the same code do not agree. {said}\n\n{bullets(lines)}"
 
 
-def _old(found: OldEvidence) -> str:
+def _old(found: task_evidence.OldEvidence) -> str:
     if not found.asked:
         return ""
     doubtful = [f"`{entry}` fails sometimes over the code before as well: not counted" for entry in found.doubtful]
@@ -154,7 +145,7 @@ def _old(found: OldEvidence) -> str:
     return f"{said} tests, each further one of the tests in question by themselves.\n\n{bullets([*lines, *doubtful])}"
 
 
-def _reverted(found: RevertEvidence) -> str:
+def _reverted(found: task_evidence.RevertEvidence) -> str:
     if found.unsure:
         return f"Not measured: tests and code of one file cannot be told apart.\n\n{bullets(found.unsure)}"
     lines = [f"`{entry}`: {why}" for entry, why in found.problems.items()]
@@ -165,7 +156,7 @@ def _reverted(found: RevertEvidence) -> str:
     return f"{held}\n\n{bullets(lines)}".strip()
 
 
-def _reached(found: ReachEvidence) -> str:
+def _reached(found: task_evidence.ReachEvidence) -> str:
     lines = [f"`{entry}` never enters a function of the changed files" for entry in found.elsewhere]
     changed = ", ".join(f"`{path}`" for path in found.changed)
     head = f"{found.entering} of the RED test(s) enter a function of {changed}, as far as it was traced."
@@ -173,7 +164,7 @@ def _reached(found: ReachEvidence) -> str:
     return "\n\n".join([head, bullets(lines), note]) if lines else head
 
 
-def _mutated(found: MutationEvidence) -> str:
+def _mutated(found: task_evidence.MutationEvidence) -> str:
     if found.trouble:
         return f"Nothing was tried: {one_line(found.trouble)}"
     if not (found.tried or found.unfit or found.uncompiled or found.not_tried or found.not_chosen):
@@ -199,5 +190,5 @@ def _mutated(found: MutationEvidence) -> str:
     return "\n\n".join([head, note, *(f"{bullets([_placed(one)])}\n\n{fenced(one.source)}" for one in found.survivors)])
 
 
-def _placed(survivor: Survivor) -> str:
+def _placed(survivor: task_evidence.Survivor) -> str:
     return f"{survivor.path}:{survivor.line}: {survivor.what}"

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.evidence.compare import passed, passes
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.protocol import Selection
-from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure import kept_runs, task_evidence
 from pipeline.testing.measure.measuring import MeasurementContext, changed_paths, measure
-from pipeline.testing.measure.mutation import FaultLimits, Judges, mutation_probe, usable_cores
+from pipeline.testing.measure.mutation import UNBOXED, Judges, mutation_probe
 from pipeline.testing.measure.regression import flaky_before
 from pipeline.testing.measure.revert import revert_check
-from pipeline.testing.measure.task_evidence import (
-    MutationEvidence,
-    OldEvidence,
-    ProbeEvidence,
-    ReachEvidence,
-    RepeatEvidence,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -30,7 +23,6 @@ if TYPE_CHECKING:
     from pipeline.config.tables import Probes
     from pipeline.judge.evidence.observation import Layout, Observation, Reach
     from pipeline.judge.reports.tasks import Task
-    from pipeline.testing.measure.task_evidence import TaskEvidence
 
 
 _NOT_RUN = "not run"
@@ -49,7 +41,7 @@ class Alone:
 
 async def repeat(
     ctx: MeasurementContext, tree: str, ids: Collection[str], times: int, *, first: Observation, trace: bool = False
-) -> tuple[RepeatEvidence, Alone | None]:
+) -> tuple[task_evidence.RepeatEvidence, Alone | None]:
     """Return the tests whose repeated runs on the same tree disagree, and the first run of all by themselves.
 
     Where they do, the tests in question are run once more by themselves: that tells a test that needs others
@@ -93,7 +85,7 @@ async def repeat(
         failed = {entry: seen.records[entry] for entry in unsure if entry in seen.records}
         kept_runs.keep_failures(ctx.checkout.root, tree, failed)
     unstable = {entry: tuple(_ended(entry, run) for run in runs) for entry in sorted(unsure)}
-    return RepeatEvidence(runs=len(runs), unstable=unstable), alone
+    return task_evidence.RepeatEvidence(runs=len(runs), unstable=unstable), alone
 
 
 async def repeat_old(
@@ -103,7 +95,7 @@ async def repeat_old(
     times: int,
     first: Observation,
     *more: Observation,
-) -> OldEvidence:
+) -> task_evidence.OldEvidence:
     """Return the old tests that pass only sometimes now and were stable before.
 
     Args:
@@ -125,7 +117,7 @@ async def repeat_old(
             seen[entry].append(again)
     unsure = sorted(entry for entry in ids if _disagree(entry, seen[entry]))
     if not unsure:
-        return OldEvidence(asked=len(ids))
+        return task_evidence.OldEvidence(asked=len(ids))
     some = Selection(ids=frozenset(unsure))
     for _ in range(_SURE):
         again = await measure(ctx, trees[1], some, again=True, what=_DOUBTED)
@@ -133,7 +125,7 @@ async def repeat_old(
             seen[entry].append(again)
     before = await flaky_before(ctx, unsure, trees[0])
     unstable = [entry for entry in unsure if entry not in before]
-    return OldEvidence(
+    return task_evidence.OldEvidence(
         asked=len(ids),
         unstable={entry: tuple(_ended(entry, run) for run in seen[entry]) for entry in unstable},
         doubtful=tuple(entry for entry in unsure if entry not in unstable),
@@ -159,9 +151,6 @@ def _ended(entry: str, run: Observation) -> str:
     return _NOT_RUN if record is None or record.outcome is None else record.outcome.value
 
 
-_PROCESS = "process"
-
-
 async def reach_probe(
     ctx: MeasurementContext,
     production: str,
@@ -169,7 +158,7 @@ async def reach_probe(
     ids: Collection[str],
     layout: Layout,
     traced: Observation | None = None,
-) -> ReachEvidence | None:
+) -> task_evidence.ReachEvidence | None:
     """Return which tests enter no function of a changed file; None where it cannot be measured.
 
     A test that starts a process, or opens a changed file that is no source code, may reach anything. Nothing is said of
@@ -198,7 +187,7 @@ async def reach_probe(
     if not asked:
         return None
     data = {path for path in changed if not path.endswith(ctx.toolchain.sources)}
-    return ReachEvidence(
+    return task_evidence.ReachEvidence(
         changed=tuple(sorted(changed - data or changed)),
         entering=sum(_enters(reach, changed, data) for reach in asked.values()),
         elsewhere=tuple(entry for entry, reach in asked.items() if not _enters(reach, changed, data)),
@@ -208,10 +197,7 @@ async def reach_probe(
 def _enters(reach: Reach, changed: Collection[str], data: Collection[str]) -> bool:
     entered = {entry.partition("::")[0] for entry in reach.functions}
     doors = set(reach.doors)
-    return bool(entered.intersection(changed)) or _PROCESS in doors or bool(doors.intersection(data))
-
-
-_UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
+    return bool(entered.intersection(changed)) or "process" in doors or bool(doors.intersection(data))
 
 
 @dataclass(frozen=True)
@@ -239,17 +225,17 @@ class Candidate:
     start: str = ""
     without_new: str = ""
     as_they_were: Observation | None = None
-    known: ProbeEvidence | None = None
+    known: task_evidence.ProbeEvidence | None = None
 
 
 async def probes_of(
     ctx: MeasurementContext,
     wanted: Probes,
     tasks: list[Task],
-    evidence: TaskEvidence,
+    evidence: task_evidence.TaskEvidence,
     candidate: Candidate,
     layout: Layout,
-) -> ProbeEvidence:
+) -> task_evidence.ProbeEvidence:
     """Return the results of a task's probes; empty for a task without tests.
 
     Args:
@@ -265,7 +251,7 @@ async def probes_of(
     """
     ledger = evidence.ledger
     if ledger is None:
-        return ProbeEvidence()
+        return task_evidence.ProbeEvidence()
     records = candidate.observation.records.values()
     own = frozenset(r.id for r in records if passed(r) and (ledger.owns(r) or r.id in candidate.new_ids))
     reaching = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.whole_files)})
@@ -273,7 +259,7 @@ async def probes_of(
         found = candidate.known.model_copy(update={"revert": None})
         wanted = wanted.model_copy(update={"repeat": 1, "reach": False, "mutants": 0})
     else:
-        found = ProbeEvidence()
+        found = task_evidence.ProbeEvidence()
     alone = None
     if wanted.repeat > 1:
         first, trace = candidate.observation, wanted.reach and bool(reaching)
@@ -309,7 +295,7 @@ async def probes_of(
 
 async def faults(
     ctx: MeasurementContext, wanted: Probes, base: str, tree: str, judges: Judges, layout: Layout
-) -> MutationEvidence:
+) -> task_evidence.MutationEvidence:
     """Return which faults in the changed lines the tests detect.
 
     Without a box nothing is tried: code with a fault in it could remove what it should have kept.
@@ -318,6 +304,5 @@ async def faults(
         UnmeasurableError: the environment broke meanwhile.
     """
     if ctx.box.name == NoBox.name:
-        return MutationEvidence(trouble=_UNBOXED)
-    limits = FaultLimits(wanted.mutants, wanted.seconds, wanted.jobs or usable_cores())
-    return await mutation_probe(ctx, base, tree, judges, layout, limits)
+        return task_evidence.MutationEvidence(trouble=UNBOXED)
+    return await mutation_probe(ctx, wanted, base, tree, judges, layout)

@@ -22,37 +22,30 @@ from pipeline.testing.languages.projects.combined import environment_of, project
 from pipeline.testing.languages.protocol import Environment, View
 from pipeline.testing.languages.runners import chosen_tests
 from pipeline.testing.languages.table import LANGUAGES
-from pipeline.testing.measure.measuring import (
-    UnmeasurableError,
-    environment,
-    require_measurable,
-    with_repository,
-    working_box,
-)
+from pipeline.testing.measure import measuring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pipeline.testing.languages.projects.project import Project
-    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 _CACHED: Final = ("CARGO_TARGET_DIR", "GOCACHE", "GOTMPDIR", "XDG_CACHE_HOME", "npm_config_cache")
 """The variables that name a tool's output folders; the caches of an agent's role set them."""
 
 
-async def kit_of(ctx: MeasurementContext) -> Kit:
+async def kit_of(ctx: measuring.MeasurementContext) -> Kit:
     """Return the tools of every toolchain in use.
 
     Raises:
         UnmeasurableError: the project has no test environment.
     """
-    found = await environment(ctx)
+    found = await measuring.environment(ctx)
     pairs = tuple((one, environment_of(found, one)) for one in projects_in(ctx.toolchain))
     return Kit(tuple((one, env) for one, env in pairs if env is not None))
 
 
-async def tools_for(ctx: MeasurementContext, files: Iterable[str]) -> Callable[[Mount], Tools]:
+async def tools_for(ctx: measuring.MeasurementContext, files: Iterable[str]) -> Callable[[Mount], Tools]:
     """Return a function from a view's mount to the tools that run the project's tests on it.
 
     Args:
@@ -63,7 +56,7 @@ async def tools_for(ctx: MeasurementContext, files: Iterable[str]) -> Callable[[
         UnmeasurableError: the project has no test environment, or none for these files.
     """
     kit = await kit_of(ctx)
-    require_measurable(await environment(ctx), ctx.toolchain, files)
+    measuring.require_measurable(await measuring.environment(ctx), ctx.toolchain, files)
     return kit.tools
 
 
@@ -167,7 +160,7 @@ def _runner(project: Project, env: Environment, mount: Mount) -> dict[str, objec
     }
 
 
-def program_for(ctx: MeasurementContext, word: str, kit: Kit | None) -> Program:
+def program_for(ctx: measuring.MeasurementContext, word: str, kit: Kit | None) -> Program:
     """Return the host's program that a command starts with; the project's own tools are searched first.
 
     Raises:
@@ -178,12 +171,12 @@ def program_for(ctx: MeasurementContext, word: str, kit: Kit | None) -> Program:
     program = locate(word, ":".join((*map(str, folders), ctx.search_path)))
     if (shown := _tracked_folder(ctx, program, kit)) is not None:
         why = f"{shown} is tracked, and would be shown with all that is ignored in it; use one that is not"
-        raise UnmeasurableError(f"the environment {why}")
+        raise measuring.UnmeasurableError(f"the environment {why}")
     return program
 
 
 async def run_in_copy(
-    ctx: MeasurementContext,
+    ctx: measuring.MeasurementContext,
     folder: Path,
     program: Program,
     words: Sequence[str],
@@ -216,14 +209,14 @@ async def run_in_copy(
         env=tools.env if tools is not None else {},
         timeout_s=timeout_s,
     )
-    with working_box():
-        completed = await with_repository(ctx.box, folder).run(command)
+    with measuring.working_box():
+        completed = await measuring.with_repository(ctx.box, folder).run(command)
     said = (redact(each, ctx.secrets, shapes=shapes) for each in (completed.stdout, completed.stderr))
     output, errors = (each.decode(errors="replace").replace(f"{workspace}/", "") for each in said)
     return completed, output, errors
 
 
-def _tracked_folder(ctx: MeasurementContext, program: Program, kit: Kit | None) -> Path | None:
+def _tracked_folder(ctx: measuring.MeasurementContext, program: Program, kit: Kit | None) -> Path | None:
     """Return a tracked folder that a program would bring into the box, beside the tests' environment; else None."""
     own = [env.prefix.resolve() for _, env in kit.parts] if kit is not None else []
     sources = [mount.source for mount in program.mounts if mount.source.is_dir()]

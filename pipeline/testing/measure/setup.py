@@ -47,7 +47,8 @@ async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object]
     for project, name in _prepared(projects_in(ctx.toolchain)):
         argv = ctx.config.toolchains.settings_of(project.name).setup
         done = ctx.checkout.root / f"setup-{quote(name, safe=' ')}.done"
-        if argv is None or _is_done(done, argv):
+        line = f"{' '.join(argv or ())}\n"
+        if argv is None or (done.exists() and done.read_text(encoding="utf-8") == line):
             continue
         what = f"setup of {name}: {' '.join(argv)}"
         ctx.say(f"    {what} ...")
@@ -56,16 +57,8 @@ async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object]
                 await _run(ctx, project.prepared_in, quote(name, safe=" "), argv, keep)
             finally:
                 ctx.checkout.seal()  # half an environment is not an agent's work either
-        write_atomic(done, _line(argv))
+        write_atomic(done, line)
         ctx.say(f"    setup of {name}: done ({took})")
-
-
-def _is_done(done: Path, argv: Sequence[str]) -> bool:
-    return done.exists() and done.read_text(encoding="utf-8") == _line(argv)
-
-
-def _line(argv: Sequence[str]) -> str:
-    return f"{' '.join(argv)}\n"
 
 
 def _prepared(projects: Iterable[Project]) -> Iterator[tuple[Project, str]]:

@@ -148,6 +148,11 @@ class ProbeEvidence(Frozen):
     """One line for each quarantined test and each entry that no longer counts."""
 
     @property
+    def unstable(self) -> tuple[str, ...]:
+        """Return the tests whose runs on the candidate disagree: the task's, and old ones that held still before."""
+        return tuple(entry for one in (self.repeated, self.old) if one is not None for entry in one.unstable)
+
+    @property
     def unnoticed(self) -> tuple[str, ...]:
         """Return the changed functions in which no test detected any fault."""
         return self.mutation.unnoticed if self.mutation is not None else ()

@@ -25,16 +25,16 @@ from pipeline.run.info import RunInfo
 from pipeline.testing.measure.composed_trees import both, shares_file, with_other_code, with_other_regions
 from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError, changed_paths
 from pipeline.testing.measure.noticing import Passing, noticing_probe
-from pipeline.testing.measure.old_tests import leave_of
+from pipeline.testing.measure.old_tests import Sides, leave_of
 from pipeline.testing.measure.outcome_words import noticed_lines
 from pipeline.testing.measure.red import tried_over_stubs, with_own_signatures, with_stand_ins, with_stubs
 from pipeline.testing.measure.revert import Red, Wanted, not_red
 from pipeline.testing.measure.suspicions import means_of_forgery
-from pipeline.testing.verification.red_green import OldForm, Runs, check_green, composed_for, measure_both, measure_red
+from pipeline.testing.verification.red_green import Runs, check_green, composed_for, measure_both, measure_red
 from pipeline.testing.verification.results import CommitCheck, Problem, Status, TestLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
     from pipeline.judge.evidence.red_tests import RedTests
@@ -147,16 +147,10 @@ def line_of(entry: str, ledger: RedTests, red: Red, after: Observation) -> TestL
     )
 
 
-@dataclass(frozen=True)
-class OldTests:
-    """What is to be told of old tests, and which of it is not allowed."""
-
-    problems: tuple[Problem, ...]
-    notes: tuple[str, ...]
-
-
-def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allowed: frozenset[str]) -> OldTests:
-    """Return what is to be told of tests and of what serves them.
+def old_tests(
+    ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allowed: frozenset[str]
+) -> tuple[list[Problem], tuple[str, ...]]:
+    """Return what is not allowed of what was done to tests, and what is to be told of them and of what serves them.
 
     Args:
         ctx: What has the repository.
@@ -190,7 +184,7 @@ def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allo
         for record in fresh
         if _is_suite(record, runs.after.layout) and (ledger is None or not ledger.owns(record))
     ]
-    return OldTests(tuple(problems), tuple(dict.fromkeys((*notes, *_around(ctx, runs)))))
+    return problems, tuple(dict.fromkeys((*notes, *_around(ctx, runs))))
 
 
 def _around(ctx: MeasurementContext, runs: Runs) -> list[str]:
@@ -271,22 +265,23 @@ class ClaimedCommit:
         seen = self.kept.evidence.green
         flaky = frozenset(seen.flaky) if seen is not None else frozenset[str]()
         moved: Mapping[str, str] = ledger.renames if ledger is not None else {}
-        old_form = OldForm(leave_of(self.task), self.kept.evidence.test_paths, self._may_make(), moved)
-        green = await check_green(self.ctx, ledger, runs, self.may_change, others, flaky, old_form)
+        sides = Sides(*runs.trees, before.layout, self.kept.evidence.test_paths, self._may_make(), moved)
+        leave = leave_of(self.task)
+        green = await check_green(self.ctx, ledger, runs, self.may_change, others, flaky, sides=sides, leave=leave)
         is_measured = seen is None or seen.as_they_were is not None
         # an earlier version did not ask it; whoever lists tests in its evidence could leave that out as well
         unasked = () if is_measured else tuple(f"{one.id} {one.why}" for one in green.hidden)
         gone = {problem.id for problem in green.problems}
-        old = old_tests(self.ctx, runs, ledger, self.may_change)
+        touched, said = old_tests(self.ctx, runs, ledger, self.may_change)
         means = means_of_forgery(self.ctx, self.parent, self.tree, after.layout)
         told = [
             f"{path} was changed by others, too; what this commit does to it is what was judged"
             for path in sorted(others)
         ]
-        notes = (*green.notes, *unasked, *old.notes, *told, *self._made(after.layout), *means)
+        notes = (*green.notes, *unasked, *said, *told, *self._made(after.layout), *means)
         found = found.model_copy(update={"kept": green.kept, "notes": notes})
         hidden = green.hidden if is_measured else ()
-        problems = [*misnamed, *green.problems, *hidden, *(each for each in old.problems if each.id not in gone)]
+        problems = [*misnamed, *green.problems, *hidden, *(each for each in touched if each.id not in gone)]
         if ledger is None:
             reason = (self.kept.evidence.not_testable or {}).get("reason", "no reason")
             note = f"NOT_TESTABLE ({reason}): no test was RED; only that nothing broke is measured"
@@ -393,56 +388,46 @@ class ClaimedCommit:
 
     async def _red(self, ledger: RedTests, layout: Layout) -> tuple[Over, Red]:
         """Return what the tests show over the code before, and which code that was."""
-        wanted = Wanted.of(ledger, self.tasks)
-        ids = {*ledger.red, *ledger.guards}
+        wanted, ids = Wanted.of(ledger, self.tasks), {*ledger.red, *ledger.guards}
+
+        async def shown_over(production: str, paths: Iterable[str]) -> Red:
+            return await measure_red(self.ctx, (self.tree, production), paths, ids, wanted, layout)
+
         production = self.start or self.parent
         paths = self._test_paths(production, layout)
-        red = await measure_red(self.ctx, (self.tree, production), paths, ids, wanted, layout)
-        if self.start is not None:
-            return await self._red_on_stubs(ledger, red, wanted, layout) or ("start", red)
+        red = await shown_over(production, paths)
+        first: Over = "parent" if self.start is None else "start"
         if not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)):
-            return "parent", red
-        own = self.kept.evidence.writers is not None
-        if own and (found := await self._red_over_signatures(ledger, wanted, paths, layout)) is not None:
-            return found
+            return first, red
+        hidden = any(entry not in red.observation.records for entry in ledger.red)
+        if self.start is not None:
+            bare = with_stubs(self.ctx, self.tasks, self.tree, self.start, layout) if hidden else None
+            return (first, red) if bare is None else ("stubs", await shown_over(bare, ()))
+        if self.kept.evidence.writers is not None:
+            found = await self._red_over_signatures(ledger, lambda bare: shown_over(bare, paths), paths, layout)
+            if found is not None:
+                return "signatures", found
         seam = self._seam(ledger, paths, layout)
         if seam is not None:
-            return "seam", await measure_red(self.ctx, (self.tree, seam), paths, ids, wanted, layout)
-        hidden = any(entry not in red.observation.records for entry in ledger.red)
+            return "seam", await shown_over(seam, paths)
         errors = red.observation.collection_errors
         standing = with_stand_ins(self.ctx, self.tasks, production, errors) if hidden and errors else None
-        if standing is None:
-            return "parent", red
-        return "stand-ins", await measure_red(self.ctx, (self.tree, standing), paths, ids, wanted, layout)
-
-    async def _red_on_stubs(
-        self, ledger: RedTests, red: Red, wanted: Wanted, layout: Layout
-    ) -> tuple[Over, Red] | None:
-        """Return what tests show over stubs that cannot be compiled with the start; None where that is not the case."""
-        unread = [entry for entry in ledger.red if entry not in red.observation.records]
-        if not unread or not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)) or self.start is None:
-            return None
-        bare = with_stubs(self.ctx, self.tasks, self.tree, self.start, layout)
-        if bare is None:
-            return None
-        ids = {*ledger.red, *ledger.guards}
-        return "stubs", await measure_red(self.ctx, (self.tree, bare), (), ids, wanted, layout)
+        return (first, red) if standing is None else ("stand-ins", await shown_over(standing, paths))
 
     async def _red_over_signatures(
-        self, ledger: RedTests, wanted: Wanted, paths: frozenset[str], layout: Layout
-    ) -> tuple[Over, Red] | None:
+        self, ledger: RedTests, shown_over: Callable[[str], Awaitable[Red]], paths: frozenset[str], layout: Layout
+    ) -> Red | None:
         """Return what tests of one writer show over the parent with the commit's own signatures, where they do.
 
         These are made anew from the commit: that of the run is not believed.
         """
-        ids = {*ledger.red, *ledger.guards}
-        found: tuple[Over, Red] | None = None
+        found: Red | None = None
         for kept in (True, False):
             bare = with_own_signatures(self.ctx, self.parent, self.tree, sorted(paths), layout, kept=kept)
             if bare is None:
                 break
-            found = "signatures", await measure_red(self.ctx, (self.tree, bare), paths, ids, wanted, layout)
-            if not problems_of_red(ledger, found[1]):
+            found = await shown_over(bare)
+            if not problems_of_red(ledger, found):
                 break
         return found
 

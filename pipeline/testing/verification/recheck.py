@@ -19,18 +19,8 @@ from pipeline.repo import GitError, TooLargeError, UntouchedRepository
 from pipeline.run.store import issue_of
 from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError, changed_paths
 from pipeline.testing.measure.suspicions import means_of_forgery
+from pipeline.testing.verification import claims
 from pipeline.testing.verification.claimed_commit import ClaimedCommit, Unchecked
-from pipeline.testing.verification.claims import (
-    FETCH,
-    RUN_ID,
-    Claim,
-    Kept,
-    NoClaim,
-    claim_of,
-    kept_evidence,
-    known_runs,
-    not_kept,
-)
 from pipeline.testing.verification.red_green import check_green, measure_both
 from pipeline.testing.verification.results import CommitCheck, Problem, Status, VerifyDocument
 
@@ -44,18 +34,12 @@ if TYPE_CHECKING:
 _MOST_TASKS = 200
 
 
-def unchecked(ctx: MeasurementContext, commit: str, error: Exception) -> CommitCheck:
-    """Return that *commit* cannot be checked here, and why."""
-    subject = ctx.repository.subject(commit)
-    return CommitCheck(commit=commit, subject=subject, status=Status.UNCHECKED, why=str(error))
-
-
 async def recheck(ctx: MeasurementContext, commit: str) -> CommitCheck:
     """Return what is true of what *commit* claims."""
-    claim = claim_of(ctx.repository, commit)
+    claim = claims.claim_of(ctx.repository, commit)
     found = CommitCheck(commit=commit, subject=ctx.repository.subject(commit), status=Status.UNCHECKED)
     try:
-        if isinstance(claim, NoClaim):
+        if isinstance(claim, claims.NoClaim):
             sound = Status.NOTHING_LOST if claim.of_recipe else Status.NOTHING_CLAIMED
             status = Status.UNCHECKED if claim.broken else sound
             found = found.model_copy(update={"status": status, "why": claim.why, "run_id": claim.run_id})
@@ -94,10 +78,10 @@ async def _without_task(ctx: MeasurementContext, found: CommitCheck) -> CommitCh
     )
 
 
-async def _checked(ctx: MeasurementContext, claim: Claim, found: CommitCheck) -> CommitCheck:
+async def _checked(ctx: MeasurementContext, claim: claims.Claim, found: CommitCheck) -> CommitCheck:
     repository = ctx.repository
-    kept = kept_evidence(repository, claim)
-    if not isinstance(kept, Kept):
+    kept = claims.kept_evidence(repository, claim)
+    if not isinstance(kept, claims.Kept):
         if kept.left_out:
             number, first = len(kept.left_out), kept.left_out[0]
             raise Unchecked(
@@ -106,7 +90,7 @@ async def _checked(ctx: MeasurementContext, claim: Claim, found: CommitCheck) ->
                 f"git for-each-ref | grep {claim.run_id}"
             )
         if not kept.others:
-            raise Unchecked(not_kept(repository, claim))
+            raise Unchecked(claims.not_kept(repository, claim))
         why = f"the evidence in {', '.join(kept.others)} is not the one that the trailer Red-Evidence names"
         return found.model_copy(update={"status": Status.REFUTED, "problems": (Problem(why=why),)})
     parents = repository.parents(found.commit)
@@ -135,7 +119,7 @@ def _tree_of(ctx: MeasurementContext, commit: str) -> str:
     return tree
 
 
-def _red_base(ctx: MeasurementContext, claim: Claim, commit: str) -> str | None:
+def _red_base(ctx: MeasurementContext, claim: claims.Claim, commit: str) -> str | None:
     """Return the tree that a fix of tests alone was measured over: that of the start of its run."""
     if claim.red_base is None:
         return None
@@ -143,13 +127,13 @@ def _red_base(ctx: MeasurementContext, claim: Claim, commit: str) -> str | None:
     if base is None or not ctx.repository.is_ancestor(base, commit):
         raise Unchecked(f"the trailer Red-Base names {claim.red_base}, which is not in the history of this commit")
     for each in ctx.repository.history(f"{base}..{commit}"):  # over an old enough commit every test is RED
-        if (RUN_ID, claim.run_id) not in ctx.repository.trailers(each):
+        if (claims.RUN_ID, claim.run_id) not in ctx.repository.trailers(each):
             told = f"{each[:12]} ({ctx.repository.subject(each)})"
             raise Unchecked(f"the trailer Red-Base names {base[:12]}; since then came {told}, not of {claim.run_id}")
     return _tree_of(ctx, base)
 
 
-def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:
+def _tasks(kept: claims.Kept, claim: claims.Claim) -> tuple[Task, ...]:
     """Return the tasks whose symbols were missing when RED was measured, the one in question first."""
     others = [name for name in kept.store.tasks() if name != claim.task] if claim.red_base is not None else []
     if len(others) > _MOST_TASKS:
@@ -161,16 +145,12 @@ def _tasks(kept: Kept, claim: Claim) -> tuple[Task, ...]:
         if isinstance(task, Malformed) or task is None:
             why = "is missing" if task is None else f"cannot be read: {task.sentence}"
             raise Unchecked(f"task-{name}.md in {kept.store.where} {why}")
-        if name == claim.task and not _is_named(claim.task_file, content or b""):
+        named = {None, f"sha256:{hashlib.sha256(content or b'').hexdigest()}"}  # older commits name none
+        if name == claim.task and claim.task_file not in named:
             why = "is not the one that the trailer Task-File names"
             raise Unchecked(f"task-{name}.md in {kept.store.where} {why}")
         found.append(task)
     return tuple(found)
-
-
-def _is_named(trailer: str | None, content: bytes) -> bool:
-    """Return whether a task file is the one that a trailer names; commits of older versions name none."""
-    return trailer is None or trailer == f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 _EXITS: Final[Mapping[Status, Literal[0, 2, 7, 8]]] = {
@@ -196,7 +176,10 @@ async def verified(ctx: VerificationContext, asked: str) -> VerifyDocument:
     except UnmeasurableError as error:
         raise UserError(f"The tests cannot be run here: {error}", Reason.ENVIRONMENT) from error
     except (TooLargeError, GitError) as error:  # of the tree that should be prepared
-        checks = tuple(unchecked(ctx, commit, error) for commit in commits)
+        checks = tuple(
+            CommitCheck(commit=one, subject=ctx.repository.subject(one), status=Status.UNCHECKED, why=str(error))
+            for one in commits
+        )
     status = together(check.status for check in checks)
     return VerifyDocument(
         ok=status is Status.VERIFIED, status=status, exit_code=_EXITS[status], asked=asked, commits=checks
@@ -216,7 +199,7 @@ def commits_of(repository: UntouchedRepository, asked: str) -> tuple[str, ...]:
     Raises:
         UserError: there are none, or the word fits more than one run.
     """
-    runs = known_runs(repository)
+    runs = claims.known_runs(repository)
     if asked in runs:
         return _commits_of_run(repository, asked)
     if ".." in asked:
@@ -242,15 +225,15 @@ def _run_called(asked: str, runs: frozenset[str]) -> str:
         return found[0]
     known = ", ".join(found or sorted(runs)) or "none"
     what = "fits more than one run" if found else "is neither a commit nor a run here"
-    hint, actions = (" Runs of others have to be fetched.", (FETCH,)) if not found else ("", ())
+    hint, actions = (" Runs of others have to be fetched.", (claims.FETCH,)) if not found else ("", ())
     raise UserError(f"{asked!r} {what} (runs: {known}).{hint}", Reason.USAGE, actions=("redfirst runs", *actions))
 
 
 def _commits_of_run(repository: UntouchedRepository, run_id: str) -> tuple[str, ...]:
     """Return the commits that carry the run's name: those of HEAD's history, else those of any branch."""
     for revisions in (("HEAD",), ("--branches", "--remotes")):
-        found = repository.history(*revisions, saying=f"{RUN_ID}: {run_id}")
-        ours = tuple(commit for commit in found if (RUN_ID, run_id) in repository.trailers(commit))
+        found = repository.history(*revisions, saying=f"{claims.RUN_ID}: {run_id}")
+        ours = tuple(commit for commit in found if (claims.RUN_ID, run_id) in repository.trailers(commit))
         if ours:
             return ours
-    raise UserError(f"No commit on any branch here carries {RUN_ID}: {run_id}.", Reason.USAGE)
+    raise UserError(f"No commit on any branch here carries {claims.RUN_ID}: {run_id}.", Reason.USAGE)

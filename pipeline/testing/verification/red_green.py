@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -112,23 +112,6 @@ class Green:
     hidden: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True)
-class OldForm:
-    """What is to be known for old tests as they were.
-
-    Args:
-        leave: Why a test may fail so, by id, function or file.
-        named: Files that serve tests though they do not look like it.
-        made: Files that are production, whatever their names.
-        moved: The new path of each renamed test file, by its old one.
-    """
-
-    leave: Mapping[str, str]
-    named: Collection[str] = ()
-    made: Collection[str] = ()
-    moved: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
 async def check_green(
     ctx: MeasurementContext,
     ledger: RedTests | None,
@@ -136,7 +119,9 @@ async def check_green(
     may_change: frozenset[str],
     by_others: frozenset[str] = frozenset(),
     flaky_before: frozenset[str] = frozenset(),
-    old_form: OldForm | None = None,
+    *,
+    sides: Sides | None = None,
+    leave: Mapping[str, str] | None = None,
 ) -> Green:
     """Return whether the second of two trees is GREEN against the first.
 
@@ -147,7 +132,8 @@ async def check_green(
         may_change: Ids, functions or files of old tests that may change or go.
         by_others: Files of the judged tests that differ by the work of others alone; the tests in them count still.
         flaky_before: Old tests that the run saw failing over the code that it began with: to fail sometimes is no news.
-        old_form: For the tests of the first tree as they were; None where these are not asked.
+        sides: For the tests of the first tree as they were; None where these are not asked.
+        leave: Why an old test may fail so, by id, function or file.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
@@ -187,10 +173,9 @@ async def check_green(
     excused = {*excused_now.excused, *judged}
     red = not_protected(before, limit_of(ctx), excused)
     found = AsTheyWere()
-    if old_form is not None and not problems:
-        sides = Sides(*runs.trees, before.layout, old_form.named, old_form.made, old_form.moved)
-        found = await as_they_were(ctx, sides, kept, old_form.leave)
-    notes = (*flaky, *red, *excused_now.lines(), *meanwhile.data, *found.lines())
+    if sides is not None and not problems:
+        found = await as_they_were(ctx, sides, kept, leave or {})
+    notes = (*flaky, *red, *excused_now.lines(), *meanwhile.controls, *found.lines())
     problems += [Problem(id=entry, why=_SOMETIMES) for entry in found.unstable if entry not in flaky_before]
     hidden = tuple(Problem(id=entry, why=f"{_CHANGED_TO_FIT}: {how}") for entry, how in found.hidden.items())
     return Green(tuple(problems), notes, still_passing(kept, after, ledger), hidden)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.characters import as_utf8
 from pipeline.errors import UserError
@@ -23,30 +23,13 @@ from pipeline.testing.languages.table import language_of
 from pipeline.testing.measure.composed_trees import shares_file
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.testing.measure.mutation import Judges
+from pipeline.testing.measure.old_tests import Sides
 from pipeline.testing.measure.probes import faults, repeat
 from pipeline.testing.measure.red import texts
 from pipeline.testing.measure.revert import Wanted
 from pipeline.testing.measure.suspicions import means_of_forgery
-from pipeline.testing.verification.red_green import (
-    OldForm,
-    check_green,
-    composed_for,
-    measure_both,
-    measure_red,
-    measure_whole,
-    said,
-)
+from pipeline.testing.verification import red_green, tdd_request
 from pipeline.testing.verification.results import JudgedTest, Problem, TddDocument
-from pipeline.testing.verification.tdd_request import (
-    is_meant,
-    located,
-    only,
-    spelled_out,
-    test_paths,
-    unknown,
-    unknown_leave,
-    without,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -119,7 +102,7 @@ async def judged(
     Raises:
         UserError: there is no such base or path, or the tests cannot be run here.
     """
-    asked = located(ctx, replace(question, base=_parted(ctx, base)))
+    asked = tdd_request.located(ctx, replace(question, base=_parted(ctx, base)))
     try:
         await ctx.prepare(ctx.repository.worktree_tree())
         return await measured(ctx, asked)
@@ -153,20 +136,24 @@ async def tdd_red(ctx: VerificationContext, question: Question) -> TddDocument:
         return _document(question, "red", (), [Problem(why=NO_NEW_TEST)], notes=ctx.notes)
     # the base is what its owner started from
     before = await measure(ctx, old, Selection.nothing(), warm=True, what="collecting the tests of the base")
-    paths = test_paths(ctx, question, old, new, before.layout)
+    paths = tdd_request.test_paths(ctx, question, old, new, before.layout)
     _require_names(paths, before.layout)
-    composed = composed_for(ctx, (new, old), paths, before.layout)
+    composed = red_green.composed_for(ctx, (new, old), paths, before.layout)
     first = await measure(
         ctx, composed, Selection(files=frozenset(paths)), what="tests over the code of the base, must fail"
     )
-    question = spelled_out(question, first)
-    ids = {r.id for r in first.records.values() if is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
-    problems = unknown(ctx, question, first)
+    question = tdd_request.spelled_out(question, first)
+    ids = {r.id for r in first.records.values() if tdd_request.is_meant(r, question.ids)} or {
+        *derive_new_ids(before, first)
+    }
+    problems = tdd_request.unknown(ctx, question, first)
     if question.ids:
-        before, first = without(before, ids), only(ctx, first, ids, question.ids)
+        before, first = tdd_request.without(before, ids), tdd_request.only(ctx, first, ids, question.ids)
     changed = changed_paths(ctx, old, new)
     production = [path for path in changed if path not in paths or shares_file(path, before.layout)]
-    red = await measure_red(ctx, (new, old), paths, ids, _wanted(ctx, question, old, new, production), before.layout)
+    red = await red_green.measure_red(
+        ctx, (new, old), paths, ids, _wanted(ctx, question, old, new, production), before.layout
+    )
     seen = {entry: red.observation.records[entry] for entry in ids if entry in red.observation.records}
     verdict = judge_red(
         before,
@@ -184,9 +171,10 @@ async def tdd_red(ctx: VerificationContext, question: Question) -> TddDocument:
     problems += [
         Problem(id=entry, why=f"two runs disagree on it{late(entry, first, seen)}") for entry in verdict.unstable
     ]
-    told = (*_controls(ctx, production), *means_of_forgery(ctx, old, new, before.layout))
-    notes = (*hints, *told)
-    return _document(question, "red", _judged(verdict, first), problems, notes=(*notes, *ctx.notes))
+    said = "controls how tests run, and was taken as the base has it; to take the worktree's: --tests"
+    controls = [f"{path} {said} {path}" for path in production if ctx.toolchain.is_control_path(path)]
+    notes = (*hints, *controls, *means_of_forgery(ctx, old, new, before.layout), *ctx.notes)
+    return _document(question, "red", _judged(verdict, first), problems, notes=notes)
 
 
 def late(entry: str, first: Observation, seen: Mapping[str, TestRecord]) -> str:
@@ -202,25 +190,26 @@ async def tdd_green(ctx: VerificationContext, question: Question) -> TddDocument
         UnmeasurableError: the tests cannot be run here.
     """
     old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
-    runs = await measure_both(ctx, {"the base": old, "the worktree": new}, warm=True)
+    runs = await red_green.measure_both(ctx, {"the base": old, "the worktree": new}, warm=True)
     before, after = runs.before, runs.after
-    question = spelled_out(question, before, after)
+    question = tdd_request.spelled_out(question, before, after)
     _require_names(changed_paths(ctx, old, new), after.layout)
     fresh = [after.records[entry] for entry in derive_new_ids(before, after)]
     if question.ids:
-        judged = [record for record in after.records.values() if is_meant(record, question.ids)]
+        judged = [record for record in after.records.values() if tdd_request.is_meant(record, question.ids)]
     elif question.paths:
-        paths = test_paths(ctx, question, old, new, after.layout)
+        paths = tdd_request.test_paths(ctx, question, old, new, after.layout)
         judged = [record for record in fresh if record.path in paths]
     else:
         judged = fresh
     may_change = frozenset((*question.may_change, *(record.id for record in judged)))
     leave = dict.fromkeys(question.may_change, "--may-change")
-    green = await check_green(ctx, None, runs, may_change, old_form=OldForm(leave))
+    sides = Sides(*runs.trees, before.layout)
+    green = await red_green.check_green(ctx, None, runs, may_change, sides=sides, leave=leave)
     meant = [f"; if it is meant to: --may-change {one.id}" for one in green.hidden]
     hidden = [Problem(id=one.id, why=one.why + more) for one, more in zip(green.hidden, meant, strict=True)]
     problems = [*green.problems, *hidden]
-    problems += unknown(ctx, question, after)
+    problems += tdd_request.unknown(ctx, question, after)
     problems += [
         Problem(id=error.path, why=f"cannot be collected: {error.fault.raised.kind}: {error.fault.raised.message}")
         for error in after.collection_errors
@@ -231,11 +220,11 @@ async def tdd_green(ctx: VerificationContext, question: Question) -> TddDocument
             id=record.id,
             measured=record.outcome.value if record.outcome is not None else "not run",
             holds=passed(record),
-            why="" if passed(record) else said(record),
+            why="" if passed(record) else red_green.said(record),
         )
         for record in judged
     )
-    told = unknown_leave(ctx, question, before, after)
+    told = tdd_request.unknown_leave(ctx, question, before, after)
     nothing = () if judged else ("no test was added or changed",)
     notes = (*told, *green.notes, *nothing, *means_of_forgery(ctx, old, new, after.layout), *ctx.notes)
     return _document(question, "green", tests, problems, notes=notes, kept=green.kept)
@@ -255,16 +244,13 @@ def _require_names(paths: Iterable[str], layout: Layout) -> None:
 def _wanted(ctx: VerificationContext, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:
     """Return what counts as not there yet over the base."""
     before, after = texts(ctx, old, production), texts(ctx, new, production)
-    names = {name for path, text in after.items() for name in _new_words(before.get(path, ""), text)}
+    names: set[str] = set()
+    for path, text in after.items():
+        known = set(before.get(path, "").splitlines())
+        names.update(word for line in text.splitlines() if line not in known for word in _WORD.findall(line))
     named = [name for name in question.new if "/" not in name and not name.endswith(ctx.toolchain.sources)]
     symbols = tuple(Symbol("", name) for name in (*sorted(names), *named))
     return Wanted(symbols=symbols, files=frozenset((*production, *(set(question.new) - set(named)))))
-
-
-def _new_words(before: str, after: str) -> set[str]:
-    """Return the words of the lines that are new."""
-    known = set(before.splitlines())
-    return {word for line in after.splitlines() if line not in known for word in _WORD.findall(line)}
 
 
 def _judged(verdict: RedFacts, seen: Observation) -> tuple[JudgedTest, ...]:
@@ -285,15 +271,9 @@ def _judged(verdict: RedFacts, seen: Observation) -> tuple[JudgedTest, ...]:
     return tuple(found)
 
 
-def _controls(ctx: VerificationContext, production: Iterable[str]) -> tuple[str, ...]:
-    """Return a note for each changed file that controls tests and was left as the base has it."""
-    said_of = "controls how tests run, and was taken as the base has it; to take the worktree's: --tests"
-    return tuple(f"{path} {said_of} {path}" for path in production if ctx.toolchain.is_control_path(path))
-
-
 def _document(
     question: Question,
-    check: str,
+    check: Literal["red", "green"],
     tests: tuple[JudgedTest, ...],
     problems: list[Problem],
     *,
@@ -301,17 +281,15 @@ def _document(
     kept: int = 0,
 ) -> TddDocument:
     ok = not problems and all(test.holds for test in tests)
-    return TddDocument.model_validate(
-        {
-            "ok": ok,
-            "exit_code": 0 if ok else 7,
-            "check": check,
-            "base": question.base,
-            "tests": tests,
-            "kept": kept,
-            "problems": tuple(problems),
-            "notes": notes,
-        }
+    return TddDocument(
+        ok=ok,
+        exit_code=0 if ok else 7,
+        check=check,
+        base=question.base,
+        tests=tests,
+        kept=kept,
+        problems=tuple(problems),
+        notes=notes,
     )
 
 
@@ -329,7 +307,7 @@ async def tdd_probed(ctx: VerificationContext, question: Question) -> TddDocumen
         return green.model_copy(update={"notes": (*green.notes, "not probed: that is for tests that are GREEN")})
     wanted = ctx.config.probes
     old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
-    seen = await measure_whole(ctx, new, "the worktree")
+    seen = await red_green.measure_whole(ctx, new, "the worktree")
     judged = [test.id for test in green.tests]
     notes: list[str] = []
     if wanted.repeat > 1 and judged:
