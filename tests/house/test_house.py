@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 16130,
-    "pipeline/app": 11271,
-    "pipeline/steps": 7179,
-    "pipeline/faces": 7157,
-    "pipeline/agents": 6675,
-    "pipeline/judge": 5410,
-    "pipeline/matrix": 4583,
-    "pipeline/sandbox": 3774,
-    "pipeline/run": 3303,
-    "pipeline/config": 1789,
+    "pipeline/testing": 15584,
+    "pipeline/app": 10679,
+    "pipeline/steps": 6914,
+    "pipeline/faces": 6830,
+    "pipeline/agents": 6498,
+    "pipeline/judge": 5286,
+    "pipeline/matrix": 4525,
+    "pipeline/sandbox": 3679,
+    "pipeline/run": 3267,
+    "pipeline/config": 1745,
     "pipeline/repo": 1470,
     "pipeline": 1285,
-    "todo": 1153,
-    "pipeline/queue": 1499,
+    "todo": 1104,
+    "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 72_678
-MODULES: Final = 550
-IMPORTS: Final = 11.35
+IN_ALL: Final = 70_303
+MODULES: Final = 501
+IMPORTS: Final = 10.62
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 668
+PARTICIPLES: Final = 640
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {
