@@ -24,7 +24,7 @@ LEFT: list[Entry] = [
 
 def test_what_stopped_make_before_other_tests_were_written_is_settled(tmp_path: Path) -> None:
     wrong = module_test(1, 2)
-    gives_up = {"result": "INCOMPLETE", "blocking_issue": "the test wants 2", "assumptions": ["one is meant"]}
+    gives_up = {"result": "INCOMPLETE", "blocking_issue": "the test wants 2", "out_of_scope": [{"title": "m1 is slow"}]}
     story: list[Entry] = [
         *until_tests(module_task(1)),
         writes(1, wrong),
@@ -36,7 +36,7 @@ def test_what_stopped_make_before_other_tests_were_written_is_settled(tmp_path: 
     played = play(modules_project(tmp_path, range(1, 2)), story)
     assert played.document.get("outcome") == "completed", played.document["_stderr"]
     notes = played.artifact("reviews/work-notes-1.md")
-    assert "assumes: one is meant" in notes
+    assert "m1 is slow" in notes
     assert "the test wants 2" not in notes
 
 
