@@ -257,7 +257,7 @@ async def _run_whole(lab: VerificationContext, tree: str, *, parks: bool = True)
     took = duration(anyio.current_time() - began)
     counts = [f"{sum(map(passed, seen.records.values()))} pass", f"{len(failed)} fail"]
     counts += [f"{len(left_out)} skipped"] if left_out else []
-    counts += [f"{len(varying)} vary: {few(sorted(varying))}"] if varying else []
+    counts += [f"{len(varying)} vary ([[quarantine]] names such): {few(sorted(varying))}"] if varying else []
     message = f"{counted(len(seen.records), 'test')} of HEAD in the box: {', '.join(counts)} ({took})"
     if seen.collection_errors:
         message = f"{message}; {baseline.uncollected(lab.repository, seen)}"

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import signal_of_report
-from pipeline.judge.reports.artifacts import findings_md
+from pipeline.judge.reports.artifacts import counted_as, findings_md
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import AGREED, Need, OldTest, Report
 from pipeline.judge.reports.findings import Stage, StageFindings, apply_review
@@ -131,7 +131,7 @@ async def check_tests(ctx: Context) -> Event:
         ledger, _ = apply_review(StageFindings(stage=Stage.TESTS), 1, report)
         found = ledger.open or ledger.refuted
         left = f"\n\n{findings_md(ledger.open, ledger.refuted)}" if found else ", without findings"
-        text = f"{report.verdict}, counted as {signal}{left}"
+        text = f"{counted_as(report.verdict, signal)}{left}"
     name = judgement_md(ctx, f"judgement-{question.value.replace('_', '-')}", text)
     if signal == "ACCEPTABLE":
         _record_sign_off(ctx, question, name)

@@ -43,7 +43,7 @@ IN_ALL: Final = 70_303
 MODULES: Final = 501
 IMPORTS: Final = 10.62
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 640
+PARTICIPLES: Final = 639
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {

@@ -198,7 +198,7 @@ def _text(document: dict[str, Any]) -> str:
     if document["waiting"] is False:
         lines.append(f"  nobody drives the run now. It takes this when you say: redfirst resume {document['run_id']}")
     else:
-        lines.append("  the run goes on once all have answered, and says what came of it. Leave the desk till then")
+        lines.append("  the run goes on once all have answered. Change nothing at the desk until then")
     return "\n".join(lines)
 
 

@@ -77,7 +77,7 @@ def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, l
     new = [finding for finding in ledger.findings if finding.id in outcome.new]
     earlier = [finding for finding in ledger.findings if finding.id not in outcome.new]
     return f"# Review {review_number} of the {ledger.stage} by @check\n" + sections(
-        ("Verdict", _counted(report.verdict, outcome.signal)),
+        ("Verdict", counted_as(report.verdict, outcome.signal)),
         ("Summary", block(report.summary)),
         ("Notes", bullets(outcome.notes)),
         ("Must Fix", bullets(outcome.must_fix)),
@@ -96,7 +96,8 @@ def _criteria(report: ResultReview) -> Iterator[str]:
             yield f"task {one.task}, {one.id}: {'met' if one.met else 'not met'}. {one.note.strip()}".rstrip()
 
 
-def _counted(verdict: Verdict, signal: Signal) -> str:
+def counted_as(verdict: Verdict, signal: Signal) -> str:
+    """Return a verdict, with what it counts as where that is another one."""
     same = verdict.value.replace(" ", "_") == signal.value
     return verdict.value if same else f"{verdict}, counted as {signal}"
 
