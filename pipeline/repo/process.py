@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
@@ -75,7 +76,16 @@ def run(
     from pipeline.repo.gitpython import Git, GitCommandNotFound  # noqa: PLC0415  (slow: once a repository is opened)
 
     line = command(folder, argv, prefix)
-    with _as_file(stdin) as given:
+    # An interrupt in the midst of the start would leave a git that nobody knows of.
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    let_in = partial(signal.pthread_sigmask, signal.SIG_SETMASK, held)
+    with ExitStack() as stack:
+        stack.callback(let_in)
+        given = None if isinstance(stdin, bytes) else stdin  # a file of the caller stays open
+        if isinstance(stdin, bytes) and stdin:
+            given = stack.enter_context(tempfile.TemporaryFile())
+            given.write(stdin)
+            given.seek(0)
         try:
             started = Git().execute(
                 line,
@@ -85,6 +95,7 @@ def run(
                 # Ctrl-C at a terminal reaches the whole process group: it is for the driver, which knows a safe point.
                 # Only a process that may ask for a passphrase stays in the foreground.
                 process_group=None if foreground else 0,
+                preexec_fn=let_in if foreground else None,
                 pass_fds=keeps,
             )
         except GitCommandNotFound as error:
@@ -94,6 +105,7 @@ def run(
         started.proc = None
         with git:
             try:
+                let_in()
                 out, said = git.communicate(timeout=limit_s)
             except BaseException:
                 if limit_s is not None and git.poll() is None:
@@ -103,18 +115,6 @@ def run(
                             os.kill(pid, signal.SIGKILL)
                 raise
     return subprocess.CompletedProcess(line, git.returncode, out, said.removesuffix(b"\n"))
-
-
-def _as_file(stdin: bytes | BinaryIO) -> AbstractContextManager[BinaryIO | None]:
-    """Return the file that git reads *stdin* from, None where it gets nothing; a file of the caller stays open."""
-    if not isinstance(stdin, bytes):
-        return nullcontext(stdin)
-    if not stdin:
-        return nullcontext()
-    given = tempfile.TemporaryFile()  # noqa: SIM115  (the caller's `with` closes it)
-    given.write(stdin)
-    given.seek(0)
-    return given
 
 
 def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 LIMIT_S: Final = 300.0
 """The seconds that one exchange with another repository may take."""
-_NOTHING_MORE: Final = ("--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
-"""What a user's settings would add to a push."""
+_AS_ONE: Final = ("--atomic", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
+"""How refs are pushed: all or none, and nothing that a user's settings would add."""
 _REFUSED: Final = re.compile(r"!\t[^\t:]*:(?P<ref>[^\t]+)\t\[(?:remote )?rejected\] \((?P<why>.*)\)")
 _ALONG: Final = "atomic push failed"
 """What git says of a ref that it does not move, since another one is refused."""
@@ -53,8 +53,7 @@ class RemoteDoor(ObjectDoor):
             UnreachableError: it cannot be asked.
         """
         out = self._exchange("ls-remote", "--refs", "--", url, *patterns).stdout.decode(errors="surrogateescape")
-        pairs = (line.partition("\t") for line in out.splitlines())
-        return {ref: oid for oid, _, ref in pairs}
+        return {ref: oid for oid, _, ref in (line.partition("\t") for line in out.splitlines())}
 
     def push_all(self, url: str, moves: Sequence[RefMove]) -> dict[str, str]:
         """Move these refs of another repository, all or none; return those that refuse it and why, none if it is done.
@@ -64,8 +63,7 @@ class RemoteDoor(ObjectDoor):
         """
         leases = [f"--force-with-lease={one.ref}:{'' if one.old == NO_OBJECT else one.old}" for one in moves]
         refs = [f"{'' if one.new == NO_OBJECT else one.new}:{one.ref}" for one in moves]
-        options = ("--atomic", "--porcelain", *_NOTHING_MORE, *leases)
-        done = self._exchange("push", *options, "--", url, *refs, may_fail=True)
+        done = self._exchange("push", "--porcelain", *_AS_ONE, *leases, "--", url, *refs, may_fail=True)
         said = done.stdout.decode(errors="replace")
         refused = {found["ref"]: found["why"] for found in map(_REFUSED.match, said.splitlines()) if found is not None}
         if done.returncode and not refused:

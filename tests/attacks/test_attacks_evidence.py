@@ -201,7 +201,7 @@ def test_not_testable_is_a_word_of_its_own(forger: Forger) -> None:
     assert commit["status"] == "not_testable"
     assert f"{NEW_ID} is new" in notes(commit)
     said = forger.clone.project.redfirst("verify", forged, cwd=forger.clone.root).stdout
-    assert "Not verified: nothing is lost, but a commit that claims evidence rests on no test." in said
+    assert "Not verified: nothing is lost, but a commit that claims evidence rests on no test: read it." in said
     assert "Verified" not in said
 
 

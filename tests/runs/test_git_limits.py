@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from waiting import wait_until
+from waiting import alive, own_nap, wait_until
 
 from pipeline.repo.process import run
 
@@ -18,6 +18,18 @@ import sys
 from pathlib import Path
 from pipeline.repo.process import run
 run(Path.cwd(), ["-c", f"alias.wait=!echo $$ > {sys.argv[1]}; exec sleep 300", "wait"], limit_s=200)
+"""
+STARTING = """
+import sys
+from pathlib import Path
+from pipeline.repo.process import run
+run(Path.cwd(), ["version"])
+for _ in range(30):
+    try:
+        print("now", flush=True)
+        run(Path.cwd(), ["-c", f"alias.wait=!exec sleep {sys.argv[1]}", "wait"], limit_s=200)
+    except KeyboardInterrupt:
+        pass
 """
 
 
@@ -53,3 +65,19 @@ def test_who_is_interrupted_meanwhile_ends_at_once(tmp_path: Path, *, foreground
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait(60) != 0
     wait_until(lambda: not is_there(int(mark.read_text())))
+
+
+@pytest.mark.slow
+def test_who_is_interrupted_while_git_is_started_leaves_none(tmp_path: Path) -> None:
+    nap = own_nap()
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING, nap],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+    ) as starting:
+        assert starting.stdout is not None
+        for _ in starting.stdout:
+            starting.send_signal(signal.SIGINT)
+    assert starting.returncode == 0
+    wait_until(lambda: not alive(f"sleep {nap}"))
