@@ -115,10 +115,12 @@ def test_any_end_of_an_id_runs_that_test_and_a_wrong_one_is_told_with_those_near
         return done.returncode, done.stdout
 
     one: dict[str, Any] = {"over": [{**PYTEST, "argv": [*argv, "-q"]}], "folder": "a"}
+    loud: dict[str, Any] = {"over": [{**PYTEST, "argv": [*argv, "-v"]}], "folder": "a"}
     for selector, count, more in (
         ("test_a.py::test_case[2]", 1, {}),
         ("b/tests/test_b.py::test_more", 2, {}),
         ("test_case", 2, one),
+        ("test_case", 2, loud),
     ):
         code, said = run(selector, **more)
         assert (code, f"{count} passed" in said) == (0, True), (selector, said)

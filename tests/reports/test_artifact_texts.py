@@ -76,15 +76,17 @@ def test_a_review_shows_our_ids_and_what_became_of_the_verdict() -> None:
         assert piece in text
     assert "### split-1-01 [HIGH] Gap" in findings_md(ledger.open)
 
-    second = parse_report(
-        "review-split",
-        Role.CHECK,
-        None,
-        {"verdict": "ACCEPTABLE", "prior": [{"id": "split-1-01", "status": "resolved", "note": "fine"}]},
-    )
-    assert isinstance(second, CheckReview), second
-    ledger, outcome = apply_review(ledger, 2, second)
-    assert "- split-1-01 Gap - resolved: fine" in review_md(2, second, outcome, ledger)
+    for number, verdict, status, note in (
+        (2, "NEEDS WORK", "open", "still no test"),
+        (3, "ACCEPTABLE", "resolved", "fine"),
+    ):
+        prior = [{"id": "split-1-01", "status": status, "note": note}]
+        again = parse_report("review-split", Role.CHECK, None, {"verdict": verdict, "prior": prior})
+        assert isinstance(again, CheckReview), again
+        ledger, outcome = apply_review(ledger, number, again)
+        if status == "open":  # whoever mends it has to know why the last attempt was not enough
+            assert "- Last review says: still no test" in findings_md(ledger.open)
+    assert "- split-1-01 Gap - resolved: fine" in review_md(3, again, outcome, ledger)
 
 
 def test_advice_shows_its_ids_and_the_conflict() -> None:

@@ -143,6 +143,7 @@ def findings_md(
 
 def finding_md(finding: Finding) -> str:
     """Return one finding as Markdown: an H3 heading and its fields."""
+    edit = finding.edit
     fields = (
         ("Location", finding.location),
         ("Concern", finding.concern or ""),
@@ -152,10 +153,8 @@ def finding_md(finding: Finding) -> str:
         ("Evidence", finding.evidence),
         ("Confidence", finding.confidence),
         ("Proof", _proof(finding)),
-        (
-            "Edit",
-            f"in `{finding.edit.path}`: {finding.edit.old!r} becomes {finding.edit.new!r}" if finding.edit else "",
-        ),
+        ("Edit", f"in `{edit.path}`: {edit.old!r} becomes {edit.new!r}" if edit is not None else ""),
+        ("Last review says", finding.note),
     )
     text = f"### {finding.id} [{finding.severity}] {one_line(finding.headline)}\n\n{named(fields)}"
     test = finding.proof.test if finding.proof is not None else None

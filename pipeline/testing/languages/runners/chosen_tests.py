@@ -142,8 +142,8 @@ def known(runner: dict[str, Any]) -> list[str]:
     argv: list[str] = runner["argv"]
     at = argv.index("--") if "--" in argv else len(argv)
     asked, form = {
-        # with a -q of the project's own a second one would count tests instead of naming them
-        "pytest": ([[*argv, "--collect-only", *more] for more in (["-q"], [])], _PYTEST_ID),
+        # with a -q of the project's own a second one counts tests instead of naming them, and a -v takes one back
+        "pytest": ([[*argv, "--collect-only", *more] for more in (["-q"], [], ["-qq"], ["-qqq"])], _PYTEST_ID),
         "cargo": ([[*argv[:at], "--", "--list"]], _CARGO_NAME),
         "go": ([[*argv, "-list", ".", "./..."]], _GO_NAME),
     }.get(runner["name"], ([], _PYTEST_ID))
