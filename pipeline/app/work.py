@@ -289,9 +289,8 @@ class RepositoryWork:
             worktree, _, name = claim.run.partition("/")
             if worktree not in places or claim.run in pushed:
                 return worktree in places and claim.checkpoint in {None, pushed[claim.run]}
-            return claim.checkpoint is None or has_ended(
-                _line(places[worktree] / store.WORKFLOW / name)
-            )  # none is kept then
+            # of a run that has ended no checkpoint is kept
+            return claim.checkpoint is None or has_ended(_line(places[worktree] / store.WORKFLOW / name))
 
         there = {issue: claim for issue, claim in hub.claims.items() if not is_here(claim)}
         let_go = {order: claim for order, claim in hub.let_go.items() if not is_here(claim)}

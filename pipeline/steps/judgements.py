@@ -133,7 +133,7 @@ async def check_tests(ctx: Context) -> Event:
         left = f"\n\n{findings_md(ledger.open, ledger.refuted)}" if found else ", without findings"
         text = f"{counted_as(report.verdict, signal)}{left}"
     name = judgement_md(ctx, f"judgement-{question.value.replace('_', '-')}", text)
-    if signal == "ACCEPTABLE":
+    if signal is Signal.ACCEPTABLE:
         _record_sign_off(ctx, question, name)
     note = "; ".join(overruled) or (report.notes if isinstance(report, Acceptance) else str(report.verdict))
     return Event(signal=signal, note=note, evidence=(name, answer.evidence))

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15584,
-    "pipeline/app": 10679,
+    "pipeline/app": 10677,
     "pipeline/steps": 6914,
-    "pipeline/faces": 6830,
+    "pipeline/faces": 6828,
     "pipeline/agents": 6498,
     "pipeline/judge": 5286,
     "pipeline/matrix": 4525,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_303
+IN_ALL: Final = 70_298
 MODULES: Final = 501
 IMPORTS: Final = 10.62
 """Of a hundred lines of code, those that import; the goal is 9."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,6 +11,7 @@ import anyio
 import typer
 from typer.core import TyperCommand
 
+from pipeline.agents.dispatch.gate import with_regions
 from pipeline.agents.dispatch.prompt import parse_template
 from pipeline.agents.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.app.agent_files import ExportDocument, Target, export_roles
@@ -31,8 +31,7 @@ from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.tracker import named_in
 from pipeline.terminal import print_json, visible_lines
-from pipeline.testing.languages.readers import region_fault
-from pipeline.testing.languages.table import has_part, listed_commands
+from pipeline.testing.languages.table import listed_commands
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
@@ -262,9 +261,8 @@ def _judge_path(
         kind = ChangeKind.MODIFIED if content[1] is not None else ChangeKind.DELETED
     change = Change(path, kind)
     old, new = content or (None, None)
-    if spec.test_regions and old is not None and new is not None and has_part(path, "test_regions"):
-        fault = region_fault(path, old, new)  # as the gate measures it
-        change = replace(change, test_regions_only=fault is None, region_fault=fault)
+    if spec.test_regions and old is not None and new is not None:
+        change = with_regions(change, old, new)
     return judge(spec.writes, change, grants, tests, tracker=tracker_folder(Path.cwd()))
 
 
