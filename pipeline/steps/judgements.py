@@ -33,7 +33,7 @@ from pipeline.testing.measure.task_evidence import TaskEvidence
 from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.run.info import DispatchResult
@@ -53,9 +53,9 @@ Your diagnosis `environment` parked the run here, and a person has resumed it si
 
 
 async def judge(
-    ctx: Context, question: Question, *, accept: Callable[[Report], Malformed | None] | None = None
+    ctx: Context, question: Question, *, accept: Callable[[Report], Malformed | None] | None = None, extra: str = ""
 ) -> Answer | Event:
-    """Ask @check to judge; the view is the candidate in question, read-only (matrix 4)."""
+    """Ask @check to judge, with *extra* words; the view is the candidate in question, read-only (matrix 4)."""
     task = ctx.state.task
     start = task.start or ctx.state.head
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
@@ -89,7 +89,7 @@ async def judge(
         question=question,
         artifacts=artifacts,
         accept=accept,
-        extra=f"{may_ask.words.strip()}\n{_RESUMED if was_asked else ''}".strip(),
+        extra="\n".join(filter(None, (may_ask.words.strip(), extra, _RESUMED if was_asked else ""))),
         asks=may_ask.asks,
     )
     return await ask(ctx, request)
@@ -179,19 +179,19 @@ async def diagnose(ctx: Context) -> Event:
     """Return the diagnosis as a signal, or whether the files asked for are granted."""
     if ctx.lane.ask is Question.AMEND:
         return await _amend(ctx)
-    after_passes = ctx.lane.after in {Signal.PASSES_ALREADY, Signal.RED_GONE}
-    of_tests = ctx.lane.origin is Step.WRITE_TESTS
-    answer = await judge(
-        ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, after_passes=after_passes, of_tests=of_tests)
+    unfit = signal_of_report.unfit_diagnoses(
+        passed_already=ctx.lane.after in {Signal.PASSES_ALREADY, Signal.RED_GONE},
+        of_tests=ctx.lane.origin is Step.WRITE_TESTS,
     )
+    said = "; ".join(f"`{word}`: only {why}" for word, why in unfit.items())
+    extra = f"Not accepted here: {said}." if said else ""
+    answer = await judge(ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, unfit), extra=extra)
     if isinstance(answer, Event):
         return answer
     if questions.is_question(answer.report):
         return questions.asked(ctx, Role.CHECK, answer)
     report = answer.form(Diagnosis)
-    signal = signal_of_report.diagnosis(
-        report, after_passes_already=after_passes, of_tests=of_tests, notices=_notices(ctx)
-    )
+    signal = signal_of_report.diagnosis(report, unfit, notices=_notices(ctx))
     if isinstance(signal, Malformed):
         raise TypeError(f"an accepted diagnosis is malformed: {signal.sentence}")
     if report.tests_to_change:
@@ -227,10 +227,10 @@ def _keep_for_review(ctx: Context, notes: str) -> None:
     ctx.write(already_name(task.id), f"{head} They are dropped.\n\n{text}\n")
 
 
-def _refused(report: Report, *, after_passes: bool, of_tests: bool) -> Malformed | None:
+def _refused(report: Report, unfit: Mapping[str, str]) -> Malformed | None:
     if not isinstance(report, Diagnosis) or questions.is_question(report):
         return None
-    found = signal_of_report.diagnosis(report, after_passes_already=after_passes, of_tests=of_tests)
+    found = signal_of_report.diagnosis(report, unfit)
     return found if isinstance(found, Malformed) else None
 
 

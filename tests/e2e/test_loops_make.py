@@ -195,6 +195,7 @@ def test_doubts_at_entry_are_diagnosed_and_an_old_test_may_change(lanes: Played)
 def test_a_broken_test_elsewhere_is_diagnosed_and_make_goes_on_from_its_own_work(lanes: Played) -> None:
     assert lanes.rows_of("5")[1:] == ["implement/REGRESSION", "diagnose/PRODUCTION_LOGIC", "implement/GREEN"]
     judge = lanes.asked("diagnose", task="5")
+    assert "Not accepted here: `already_done`: only when the new tests passed at once" in judge.document["prompt"]
     assert "+    return 5" in judge.text("candidate_patch")
     assert "breaks, in 2 of 2 runs: tests/test_old5.py::test_helper_5" in judge.text("test_output")
     again = lanes.asked("implement", 2, task="5")

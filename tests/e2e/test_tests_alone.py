@@ -177,3 +177,24 @@ def test_a_fix_of_tests_alone_after_the_final_review(tmp_path: Path, evidence: s
     evidence_kept = json.loads(done.artifact("evidence/task-fix-1.json"))
     assert evidence_kept["noticing"]["killed"] > 0
     committed(done, NEW_FILE, "test_members_get_ten_off")
+
+
+def test_a_fix_of_tests_is_held_to_the_edit_that_proved_its_finding(tmp_path: Path) -> None:
+    made = "def value_2():\n    return 2\n\n\ndef twice(n):\n    return n * 2\n"
+    edit = {"path": "m2.py", "old": "n * 2", "new": "n * 3"}
+    unseen = finding("Twice is untested", concern="test", proof={"edit": edit})
+    settled = {"verdict": "ACCEPTABLE", "prior": [{"id": "final-1-01", "status": "resolved"}]}
+    script: tuple[Entry, ...] = (
+        writes(2, task="1"),
+        {**makes(2, task="1"), "files": {"m2.py": made}},
+        {**RESULT_ACCEPTED, "report": {"verdict": "NEEDS WORK", "findings": [unseen]}},
+        split_into(only_tests("tests/test_twice.py")),
+        written("import m2\n\n\ndef test_twice():\n    assert m2.twice(5) == 10\n", "tests/test_twice.py", "fix-1"),
+    )
+    script = (*script, {**RESULT_ACCEPTED, "report": settled})
+    done = played(tmp_path, *script, tasks=(module_task(2),), extra="[probes]\nmutants = 1\n")
+    assert done.rows_of("fix-1") == ["write-tests/TESTS_KEPT", "implement/GREEN"], (done.document["note"], done.rows)
+    noticing = json.loads(done.artifact("evidence/task-fix-1.json"))["noticing"]
+    assert noticing["edits"] == {"final-1-01": edit}
+    assert noticing["tests"]["tests/test_twice.py::test_twice"] > 0
+    committed(done, "tests/test_twice.py", "test_twice")

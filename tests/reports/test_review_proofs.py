@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.judge.reports.artifacts import finding_md
 from pipeline.judge.reports.fields import Concern, Severity, Verdict
 from pipeline.judge.reports.findings import Finding, MeasuredFinding, Stage, StageFindings, Status, apply_review
 from pipeline.judge.reports.parse import parse_report
@@ -94,8 +95,9 @@ def test_what_is_refuted_holds_nothing_up_and_only_a_proof_brings_it_back() -> N
 def test_reviews_do_not_converge_over_what_is_proved() -> None:
     ledger = once(raised("proved"), raised("unproved", "u", severity=Severity.HIGH, evidence="seen"))
     again = {"final-1-01": measured("proved")}
-    _, outcome = apply_review(ledger, 2, review(Verdict.NEEDS_WORK), again=again)
+    held, outcome = apply_review(ledger, 2, review(Verdict.NEEDS_WORK), again=again)
     assert outcome.signal is Signal.NEEDS_WORK
+    assert "proved: run again, " in finding_md(held.findings[0])
     settled, outcome = apply_review(ledger, 2, review(Verdict.NEEDS_WORK), again={"final-1-01": measured("refuted")})
     assert [one.status for one in settled.findings] == [Status.RESOLVED, Status.OPEN]
     assert outcome.signal is Signal.NEEDS_WORK, "one was settled, so that the reviews still move"

@@ -9,12 +9,13 @@ import pytest
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.config.tables import Probes
+from pipeline.judge.reports.proofs import Edit
 from pipeline.testing.measure.noticing import Passing, faults_noticed, noticing_probe
+from pipeline.testing.measure.outcome_words import noticed_lines
+from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +95,31 @@ def test_faults_lie_in_the_method_that_a_test_enters_and_not_in_one_of_that_name
         passing = Passing(tree_of(lab, "HEAD"), ids, (), found.layout)
         tried = anyio.run(faults_noticed, lab, Probes(mutants=4, seconds=300), passing)
     assert {survivor.line for survivor in tried.survivors} == {8}
+
+
+def test_the_edit_that_proved_the_finding_is_tried_first_and_by_whoever_reads_the_evidence(tmp_path: Path) -> None:
+    code = 'def label(kind):\n    return "rate: " + kind\n\n\ndef shout(kind):\n    return kind.upper() + "!"\n'
+    written = "from label_ import label, shout\n\n\ndef test_label():\n    assert label('a').startswith('rate')\n\n\n"
+    written += "def test_shout():\n    assert shout('a')\n    shout('b')\n"
+    files = {"pyproject.toml": PYPROJECT, "label_.py": code}
+    project = repository(tmp_path, files, {"tests/test_label.py": written})
+    edits = {
+        "final-1-01": Edit(path="label_.py", old='"rate: " + kind', new='"price: " + kind'),
+        "final-1-02": Edit(path="label_.py", old="kind.upper()", new="kind.shout()"),
+        "final-1-03": Edit(path="label_.py", old="is there no more", new=""),
+        "final-1-04": Edit(path="tests/test_label.py", old="'rate'", new="''"),
+    }
+    with without_run(project) as lab:
+        found = seen(lab)
+        ids = {entry: record.function for entry, record in found.records.items()}
+        passing = Passing(tree_of(lab, "HEAD"), ids, (), found.layout, edits=edits)
+        tried = anyio.run(faults_noticed, lab, Probes(mutants=1, seconds=300), passing)
+    assert tried.edits == edits
+    assert tried.tests["tests/test_label.py::test_label"] > 0, tried
+    (thrown,) = (one for one in tried.thrown if "final-1" in one.what)
+    assert (thrown.path, thrown.line, thrown.what) == ("label_.py", 6, "the edit that proves final-1-02")
+    lines = list(noticed_lines(NoticingEvidence.model_validate_json(tried.model_dump_json())))
+    assert any("only made the code throw" in line and "final-1-02" in line for line in lines[1:]), lines
 
 
 @pytest.mark.broad

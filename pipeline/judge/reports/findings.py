@@ -268,9 +268,11 @@ def _answered(
             continue
         findings[answer.id] = known.model_copy(update={"status": Status(answer.status), "note": answer.note})
     for id_, measured in again.items():
-        if measured.found != "proved" and findings[id_].status is Status.OPEN:
+        if findings[id_].status is Status.OPEN:
             status = Status.RESOLVED if measured.found == "refuted" else Status.OPEN
-            update = {"status": status, "note": f"its proof, run again: {measured.why}"}
+            update: dict[str, object] = {"status": status, "note": f"its proof, run again: {measured.why}"}
+            if measured.found == "proved":
+                update = {"measured": measured.model_copy(update={"why": f"run again, {measured.why}"})}
             findings[id_] = findings[id_].model_copy(update=update)
     return findings
 

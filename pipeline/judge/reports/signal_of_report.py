@@ -170,19 +170,21 @@ _DIAGNOSES: Final[dict[str, Signal]] = {
 }
 
 
-def diagnosis(
-    report: Diagnosis, *, after_passes_already: bool, of_tests: bool = False, notices: bool = False
-) -> Signal | Malformed:
-    """Return the signal of a diagnosis; `already_done` counts only if the new tests were measured to pass.
+def unfit_diagnoses(*, passed_already: bool, of_tests: bool) -> dict[str, str]:
+    """Return the diagnoses that are refused here, with when they count; *passed_already* was measured of new tests."""
+    found = {
+        "already_done": "" if passed_already else "when the new tests passed at once, and they did not",
+        "wrong_report": "" if of_tests else "of the work of @test, and it is not asked about",
+    }
+    return {word: why for word, why in found.items() if why}
 
-    Those that were measured to notice faults (*notices*) are kept then. `wrong_report` counts only for @test's work.
+
+def diagnosis(report: Diagnosis, unfit: Mapping[str, str], *, notices: bool = False) -> Signal | Malformed:
+    """Return the signal of a diagnosis, or that it is one of the *unfit*.
+
+    Of `already_done`, tests that were measured to notice faults (*notices*) are kept.
     """
     signal = _DIAGNOSES[report.diagnosis]
-    unfit: dict[str, str] = {}
-    if not after_passes_already:
-        unfit["already_done"] = "when the new tests passed at once, and they did not"
-    if not of_tests:
-        unfit["wrong_report"] = "of the work of @test, and it is not asked about"
     if report.diagnosis in unfit:
         accepted = ", ".join(word for word in _DIAGNOSES if word not in unfit)
         return Malformed(

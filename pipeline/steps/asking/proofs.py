@@ -10,7 +10,7 @@ from pipeline.judge.reports.artifacts import finding_md
 from pipeline.judge.reports.drafts import SplitReport, SplitTask
 from pipeline.judge.reports.fields import Concern, FileChange, Severity
 from pipeline.judge.reports.findings import Finding, MeasuredFinding, StageFindings
-from pipeline.judge.reports.proofs import MeasuredProof, Proof, ProvingTest
+from pipeline.judge.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
 from pipeline.judge.reports.tasks import Task, tasks_from_split
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.judge.reports.work_reports import NamedTest, ReadyTests, ShownCriterion
@@ -209,6 +209,13 @@ def _direct(ctx: Context) -> list[Finding]:
         return []
     begun = {task.spec.proof for task in ctx.state.tasks.values() if task.start is not None}
     return [one for one in review.ledger.open if one.id in review.must_fix and one.is_proved and one.id not in begun]
+
+
+def edits_in_question(ctx: Context) -> dict[str, Edit]:
+    """Return the edits that proved open findings of the last final review, by their ids; of a task that mends some."""
+    review = last_review(ctx, Step.FINAL_REVIEW) if ctx.state.task.fix else None
+    found = review.ledger.open if review is not None else ()
+    return {one.id: one.proof.edit for one in found if one.is_proved and one.proof is not None and one.proof.edit}
 
 
 def proof_of_task(ctx: Context) -> tuple[Finding, ProvingTest] | None:

@@ -17,6 +17,7 @@ from pipeline.judge.reports.tasks import Task, adds_tests, taken_away
 from pipeline.judge.reports.work_reports import ReadyTests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.drafts import planned_files
+from pipeline.steps.asking.proofs import edits_in_question
 from pipeline.steps.context import Composed, Context
 from pipeline.steps.evidence_records import baseline_of
 from pipeline.steps.wanted_stubs import scaffolds, symbols_of
@@ -126,7 +127,7 @@ async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str,
     tests = {entry: records[entry].function for entry in here.verdict.new_ids if entry in records}
     about = {change.path for change in task.files} | planned_files(ctx)
     traced = here.traced if here.tree == tree else None
-    passing = Passing(tree, tests, about, here.after.layout, traced)
+    passing = Passing(tree, tests, about, here.after.layout, traced, edits_in_question(ctx))
     noticing = await noticing_probe(ctx, ctx.config.probes, passing)
     if over_start and not (noticing.notices or verdict.all_new_pass):
         return None  # what is wrong with them over the start tells more

@@ -3,12 +3,13 @@
 Tests that a task adds to code which is right have no RED. What stands in its place is this: of faults in the functions
 that they enter, at least one makes a test fail by its own judgement (`classify.fails_by_itself`). A test that asserts
 nothing ends, too, when the code throws; that shows nothing of the test. Bounded in number and in time by `[probes]`.
+Edits that proved what the tests are written for (a finding that tests accept wrong code) are tried before these.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.tables import Probes
     from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.judge.reports.proofs import Edit
 
 
 _MOST_FILES: Final = 12
@@ -61,6 +63,7 @@ class Passing:
         about: The files of the tests' subject, which come first: a test through a public function enters much else.
         layout: Which files are tests.
         traced: A run of these tests over that tree, traced, where there is one.
+        edits: The edits that proved the findings which these tests answer, by the ids of the findings.
     """
 
     tree: str
@@ -68,6 +71,7 @@ class Passing:
     about: Collection[str]
     layout: Layout
     traced: Observation | None = None
+    edits: Mapping[str, Edit] = field(default_factory=dict[str, "Edit"])
 
 
 async def noticing_probe(ctx: MeasurementContext, wanted: Probes, passing: Passing) -> NoticingEvidence:
@@ -100,7 +104,7 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
     entries = {entry.path: entry for entry in ctx.repository.entries(tree) if entry.mode in PLAIN}
     looked = _Looked(ctx, entries, layout, passing.about)
     most = max(wanted.mutants, _PER_TEST * len(functions))
-    chosen = tuple(looked.faults(records.values(), most))
+    chosen = (*looked.proofs(passing.edits), *looked.faults(records.values(), most))
     if not chosen:
         unsure = any(_may_reach_anything(record) for record in records.values())
         return NoticingEvidence(tests=dict.fromkeys(functions, 0), trouble=_UNKNOWN if unsure else "")
@@ -128,12 +132,17 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
     told = list(fates.values())
     if not trouble and set(told) <= {Fate.NOT_TRIED}:
         trouble = _TIME_OVER
-    left = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
+    survivors, thrown = (
+        tuple(survivor_of(ctx, mutant, looked.text(mutant.path)) for mutant in chosen if fates.get(mutant) is fate)
+        for fate in (Fate.SURVIVED, Fate.UNFIT)
+    )
     return NoticingEvidence(
         tests={function: noticed[function] for function in functions},
         killed=told.count(Fate.KILLED),
-        survivors=tuple(survivor_of(ctx, mutant, looked.text(mutant.path)) for mutant in left),
+        survivors=survivors,
         unfit=told.count(Fate.UNFIT),
+        thrown=thrown,
+        edits=passing.edits,
         not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
@@ -168,6 +177,15 @@ class _Looked:
         series = [list(self._of(cases)) for cases in by_function.values()]
         turns = chain.from_iterable(zip_longest(*series))
         yield from list(dict.fromkeys(mutant for mutant in turns if mutant is not None))[:most]
+
+    def proofs(self, edits: Mapping[str, Edit]) -> Iterator[Mutant]:
+        """Yield the edits that are of these sources still, each as one fault."""
+        for finding, edit in edits.items():
+            old, text = edit.old.encode(), self.text(edit.path) if edit.path in self._sources else b""
+            if text.count(old) == 1:
+                at = text.index(old)
+                what, line = f"the edit that proves {finding}", text.count(b"\n", 0, at) + 1
+                yield Mutant(edit.path, line, what, at, at + len(old), edit.new.encode())
 
     def _of(self, cases: Iterable[TestRecord]) -> Iterator[Mutant]:
         """Yield the faults of one test function: in what it enters of its subject, in what it names, in the rest."""

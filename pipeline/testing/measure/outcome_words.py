@@ -98,6 +98,9 @@ def noticed_lines(found: task_evidence.NoticingEvidence) -> Iterator[str]:
     if found.survivors:
         left = "; ".join(one_line(_placed(survivor)) for survivor in found.survivors)
         yield f"no added test noticed these, and old ones were not tried: {left}"
+    if found.thrown:
+        left = "; ".join(one_line(_placed(survivor)) for survivor in found.thrown)
+        yield f"these did not compile or only made the code throw, which shows nothing of a test: {left}"
 
 
 def _beside(found: task_evidence.NoticingEvidence) -> str:

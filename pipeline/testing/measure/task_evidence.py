@@ -10,6 +10,7 @@ from pydantic import Field
 from pipeline.data_types import Frozen
 from pipeline.judge.evidence.freeze import digest
 from pipeline.judge.evidence.red_tests import RedTests
+from pipeline.judge.reports.proofs import Edit
 from pipeline.judge.reports.work_reports import ShownCriterion
 
 
@@ -71,16 +72,19 @@ class NoticingEvidence(Frozen):
     """Which of the tests that pass over the code as it is notice small faults in what they look at.
 
     `tests` are their functions, with the number of faults that each noticed by its own judgement, not since the code
-    threw; `unfit` are faults with which nothing but that happened. The rest is as in `MutationEvidence`.
+    threw; `unfit` are faults with which nothing but that happened, `thrown` those of them that are known. `edits` are
+    the edits that proved findings, by their ids, which were tried first. The rest is as in `MutationEvidence`.
     """
 
     tests: Mapping[str, int]
     killed: int = 0
     survivors: tuple[Survivor, ...] = ()
     unfit: int = 0
+    thrown: tuple[Survivor, ...] = ()
     not_tried: int = 0
     seconds: float = 0.0
     trouble: str = ""
+    edits: Mapping[str, Edit] = Field(default_factory=dict[str, Edit])
 
     @property
     def tried(self) -> int:

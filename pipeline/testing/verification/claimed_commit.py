@@ -321,7 +321,9 @@ class ClaimedCommit:
         composed = composed_for(self.ctx, (self.tree, production), paths, layout)
         functions = {entry: after.records[entry].function for entry in ledger.guards if entry in after.records}
         about = {change.path for task in self.tasks for change in task.files}
-        noticing = await noticing_probe(self.ctx, self.ctx.config.probes, Passing(composed, functions, about, layout))
+        kept = self.kept.evidence.noticing
+        passing = Passing(composed, functions, about, layout, edits=kept.edits if kept is not None else {})
+        noticing = await noticing_probe(self.ctx, self.ctx.config.probes, passing)
         told = next(noticed_lines(noticing))
         notes = (*found.notes, f"no test was RED: all pass over the code before; {told}")
         if noticing.not_tried and not noticing.notices:
