@@ -12,7 +12,6 @@ from pydantic import TypeAdapter
 from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import signal_of_report
 from pipeline.judge.reports.artifacts import counted_as, findings_md
-from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import AGREED, Need, OldTest, Report
 from pipeline.judge.reports.findings import Stage, StageFindings, apply_review
 from pipeline.judge.reports.markdown import bullets
@@ -33,9 +32,10 @@ from pipeline.testing.measure.task_evidence import TaskEvidence
 from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from pipeline.judge.reports.decode import Malformed
     from pipeline.run.info import DispatchResult
     from pipeline.steps.context import Context
 
@@ -179,21 +179,23 @@ async def diagnose(ctx: Context) -> Event:
     """Return the diagnosis as a signal, or whether the files asked for are granted."""
     if ctx.lane.ask is Question.AMEND:
         return await _amend(ctx)
-    unfit = signal_of_report.unfit_diagnoses(
-        passed_already=ctx.lane.after in {Signal.PASSES_ALREADY, Signal.RED_GONE},
-        of_tests=ctx.lane.origin is Step.WRITE_TESTS,
-    )
+    passed, of_tests = ctx.lane.after in {Signal.PASSES_ALREADY, Signal.RED_GONE}, ctx.lane.origin is Step.WRITE_TESTS
+    unfit = signal_of_report.unfit_diagnoses(passed_already=passed, of_tests=of_tests)
     said = "; ".join(f"`{word}`: only {why}" for word, why in unfit.items())
     extra = f"Not accepted here: {said}." if said else ""
-    answer = await judge(ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, unfit), extra=extra)
+
+    def accept(report: Report) -> Malformed | None:
+        if not isinstance(report, Diagnosis) or questions.is_question(report):
+            return None
+        return signal_of_report.refusal_of_diagnosis(report, unfit)
+
+    answer = await judge(ctx, Question.DIAGNOSE, accept=accept, extra=extra)
     if isinstance(answer, Event):
         return answer
     if questions.is_question(answer.report):
         return questions.asked(ctx, Role.CHECK, answer)
     report = answer.form(Diagnosis)
-    signal = signal_of_report.diagnosis(report, unfit, notices=_notices(ctx))
-    if isinstance(signal, Malformed):
-        raise TypeError(f"an accepted diagnosis is malformed: {signal.sentence}")
+    signal = signal_of_report.diagnosis(report, notices=_notices(ctx))
     if report.tests_to_change:
         _allow(ctx, by_their_names(ctx, report.tests_to_change))
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
@@ -225,13 +227,6 @@ def _keep_for_review(ctx: Context, notes: str) -> None:
     head = f"# Task {task.id}: nothing was changed\n\n@check: {block(notes)}\n\nThese tests pass on the code as it is."
     text = fenced(patch, "diff")
     ctx.write(already_name(task.id), f"{head} They are dropped.\n\n{text}\n")
-
-
-def _refused(report: Report, unfit: Mapping[str, str]) -> Malformed | None:
-    if not isinstance(report, Diagnosis) or questions.is_question(report):
-        return None
-    found = signal_of_report.diagnosis(report, unfit)
-    return found if isinstance(found, Malformed) else None
 
 
 async def _amend(ctx: Context) -> Event:

@@ -185,14 +185,16 @@ def test_stubs_are_what_was_measured(report: MakeReport, facts: dict[str, bool],
 def test_already_done_needs_tests_that_passed_at_once() -> None:
     report = Diagnosis(diagnosis="already_done")
     passed = signal_of_report.unfit_diagnoses(passed_already=True, of_tests=False)
-    assert signal_of_report.diagnosis(report, passed) is Signal.ALREADY_DONE
+    assert signal_of_report.refusal_of_diagnosis(report, passed) is None
+    assert signal_of_report.diagnosis(report) is Signal.ALREADY_DONE
     wrong = Diagnosis(diagnosis="wrong_report")
     of_tests = signal_of_report.unfit_diagnoses(passed_already=False, of_tests=True)
-    assert signal_of_report.diagnosis(wrong, of_tests) is Signal.WRONG_REPORT
-    refused = signal_of_report.diagnosis(wrong, passed)
+    assert signal_of_report.refusal_of_diagnosis(wrong, of_tests) is None
+    assert signal_of_report.diagnosis(wrong) is Signal.WRONG_REPORT
+    refused = signal_of_report.refusal_of_diagnosis(wrong, passed)
     assert isinstance(refused, Malformed)
     assert "wrong_report is accepted only of the work of @test" in refused.sentence
-    found = signal_of_report.diagnosis(report, of_tests)
+    found = signal_of_report.refusal_of_diagnosis(report, of_tests)
     assert isinstance(found, Malformed)
     assert found.pointer == "/diagnosis"
     assert "production_logic" in found.sentence
@@ -334,6 +336,6 @@ def test_every_diagnosis_has_its_signal_in_the_matrix() -> None:
     words = ["production_logic", "test_design", "wrong_report", "split_needed", "spec", "plan", "environment"]
     words.append("already_done")
     reports = [parsed("judge", Role.CHECK, {"diagnosis": word}, Question.DIAGNOSE) for word in words]
-    signals = [signal_of_report.diagnosis(report, {}) for report in reports]
+    signals = [signal_of_report.diagnosis(report) for report in reports]
     assert [str(signal) for signal in signals] == [word.upper() for word in words]
     assert {Signal(str(signal)) for signal in signals} <= EMITS[Step.DIAGNOSE]

@@ -179,19 +179,18 @@ def unfit_diagnoses(*, passed_already: bool, of_tests: bool) -> dict[str, str]:
     return {word: why for word, why in found.items() if why}
 
 
-def diagnosis(report: Diagnosis, unfit: Mapping[str, str], *, notices: bool = False) -> Signal | Malformed:
-    """Return the signal of a diagnosis, or that it is one of the *unfit*.
+def refusal_of_diagnosis(report: Diagnosis, unfit: Mapping[str, str]) -> Malformed | None:
+    """Return that a diagnosis is one of the *unfit*, None where it is not."""
+    if report.diagnosis not in unfit:
+        return None
+    accepted = ", ".join(word for word in _DIAGNOSES if word not in unfit)
+    said = f"{report.diagnosis} is accepted only {unfit[report.diagnosis]}; accepted here are {accepted}."
+    return Malformed(f"At /diagnosis: {said}", "/diagnosis")
 
-    Of `already_done`, tests that were measured to notice faults (*notices*) are kept.
-    """
+
+def diagnosis(report: Diagnosis, *, notices: bool = False) -> Signal:
+    """Return the signal of a diagnosis; of `already_done`, tests that were measured to notice faults are kept."""
     signal = _DIAGNOSES[report.diagnosis]
-    if report.diagnosis in unfit:
-        accepted = ", ".join(word for word in _DIAGNOSES if word not in unfit)
-        return Malformed(
-            f"At /diagnosis: {report.diagnosis} is accepted only {unfit[report.diagnosis]}; accepted here are "
-            f"{accepted}.",
-            "/diagnosis",
-        )
     return Signal.TESTS_KEPT if signal is Signal.ALREADY_DONE and notices else signal
 
 

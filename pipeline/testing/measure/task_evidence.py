@@ -40,56 +40,54 @@ class Survivor(Frozen):
     source: str
 
 
-class MutationEvidence(Frozen):
-    """The results of faults put into the changed lines, one at a time.
+class TriedFaults(Frozen):
+    """The results of small faults that were put into code, one at a time; `survivors` are those that no test noticed.
 
-    `unfit` are those that did not compile, or could not be imported: they say nothing. `uncompiled` are those in
-    code that the build leaves out. `not_tried` is what the time was not enough for. `not_chosen` are possible ones
-    beyond the number that was to be tried, as far as they were counted. `trouble` says why nothing was tried.
-    `asked` is how many tests were run over each survivor. `unnoticed` are the changed functions of which no test
-    notices anything, where enough was tried. `engine` is what older runs could choose.
+    `unfit` are those that did not compile, or could not be imported: they say nothing. `trouble` says why nothing was
+    tried.
+    """
+
+    killed: int = 0
+    survivors: tuple[Survivor, ...] = ()
+    unfit: int = 0
+    seconds: float = 0.0
+    trouble: str = ""
+
+    @property
+    def tried(self) -> int:
+        """Return how many faults were tried with a result."""
+        return self.killed + len(self.survivors)
+
+
+class MutationEvidence(TriedFaults):
+    """The results of faults in the changed lines.
+
+    `uncompiled` are those in code that the build leaves out. `not_tried` is what the time was not enough for.
+    `not_chosen` are possible ones beyond the number that was to be tried, as far as they were counted. `asked` is how
+    many tests were run over each survivor. `unnoticed` are the changed functions of which no test notices anything,
+    where enough was tried. `engine` is what older runs could choose.
     """
 
     engine: str = "builtin"
-    killed: int = 0
-    survivors: tuple[Survivor, ...] = ()
-    unfit: int = 0
     uncompiled: int = 0
     not_tried: int | None = 0  # None in runs with another engine
     not_chosen: int = 0
-    seconds: float = 0.0
-    trouble: str = ""
     asked: int = 0
     unnoticed: tuple[str, ...] = ()
 
-    @property
-    def tried(self) -> int:
-        """Return how many faults were tried with a result."""
-        return self.killed + len(self.survivors)
 
-
-class NoticingEvidence(Frozen):
+class NoticingEvidence(TriedFaults):
     """Which of the tests that pass over the code as it is notice small faults in what they look at.
 
     `tests` are their functions, with the number of faults that each noticed by its own judgement, not since the code
-    threw; `unfit` are faults with which nothing but that happened, `thrown` those of them that are known. `edits` are
-    the edits that proved findings, by their ids, which were tried first. The rest is as in `MutationEvidence`.
+    threw. With the faults that are `unfit` nothing but that happened; `thrown` are those of them that are known.
+    `edits` are the edits that proved findings, by their ids, which were tried first.
     """
 
     tests: Mapping[str, int]
-    killed: int = 0
-    survivors: tuple[Survivor, ...] = ()
-    unfit: int = 0
     thrown: tuple[Survivor, ...] = ()
     not_tried: int = 0
-    seconds: float = 0.0
-    trouble: str = ""
     edits: Mapping[str, Edit] = Field(default_factory=dict[str, Edit])
-
-    @property
-    def tried(self) -> int:
-        """Return how many faults were tried with a result."""
-        return self.killed + len(self.survivors)
 
     @property
     def notices(self) -> bool:

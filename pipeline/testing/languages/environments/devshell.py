@@ -28,7 +28,7 @@ import anyio
 
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, Program
-from pipeline.testing.languages.protocol import Missing
+from pipeline.testing.languages.protocol import Lookup, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -208,6 +208,24 @@ async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name
     if words is not None:  # what it does not tell is not carried, and that is all
         answer = await ask((program, *words), search_path, limit_s=LIMIT_S, folder=worktree)
     return _shell(variables_in(said), search_path, declared(answer))
+
+
+async def started_by(program: str, lookup: Lookup, name: str) -> tuple[Shell, tuple[str, ...]] | Missing:
+    """Return the shell in which a configured `PROGRAM test` is started, and the words behind that.
+
+    What comes before the program in the command is run here (`nix develop -c go test`).
+
+    Args:
+        program: The program.
+        lookup: What is configured, and where.
+        name: The toolchain, for what is said when it does not work.
+    """
+    configured = lookup.configured or (program, "test")
+    words = split(configured, lambda some: Path(some[0]).name == program and some[1:2] in {(), ("test",)})
+    if words is None:
+        return Missing(f"[toolchains.{name}] command does not name `{program} test`: {' '.join(configured)}")
+    shell = await entered(words[0], lookup.worktree, lookup.search_path, name)
+    return shell if isinstance(shell, Missing) else (shell, words[1][2:])
 
 
 def found_program(word: str, worktree: Path, search_path: str) -> str | None:

@@ -123,25 +123,16 @@ _OFFLINE: Final[Mapping[str, str]] = {
 
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
-    """Return the environment of the project's tests, or why it is missing.
-
-    What comes before `go` in a configured command is run here (`nix develop -c go test`); what comes after
-    `test` is given to it.
-    """
-    worktree, configured = lookup.worktree, lookup.configured
-    words = devshell.split(configured or ("go", "test"), _is_go_test)
-    if words is None:
-        return Missing(f"[toolchains.go] command does not name `go test`: {' '.join(configured or ())}")
-    wrapper, (_, *further) = words
-    arguments = tuple(further[1:])
+    """Return the environment of the project's tests, or why it is missing."""
+    found = await devshell.started_by("go", lookup, "go")
+    if isinstance(found, Missing):
+        return found
+    shell, arguments = found
     if isinstance(refused := parse(arguments), str):
         return Missing(f"[toolchains.go] command: {refused}.")
-    shell = await devshell.entered(wrapper, worktree, lookup.search_path, "go")
-    if isinstance(shell, Missing):
-        return shell
     program = shutil.which("go", path=shell.search_path)
     if program is None:
-        return Missing(f"No go was found on PATH: {HINT}.{devshell.advice(worktree, 'go', 'test')}")
+        return Missing(f"No go was found on PATH: {HINT}.{devshell.advice(lookup.worktree, 'go', 'test')}")
     told = await _told(program, shell)
     version = _VERSION.match(told.get("GOVERSION", ""))
     if version is None:
@@ -173,10 +164,6 @@ def _settings(told: Mapping[str, str], search_path: str) -> dict[str, str]:
         "GOWORK": "off" if told.get("GOWORK") == "off" else "",
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _is_go_test(words: Sequence[str]) -> bool:
-    return Path(words[0]).name == "go" and words[1:2] in {(), ("test",)}
 
 
 def _modules(told: Mapping[str, str]) -> tuple[Mount, ...]:

@@ -169,12 +169,6 @@ def _zero(kind: bytes) -> bytes:
 _GRAMMAR: Final = Grammar(
     language=Language(language()),
     roles=_ROLES,
-    words={
-        "true": b"true",
-        "false": b"false",
-        "left out": b"if false { NODE }",
-        "not done": b"{ if false NODE }",
-    },
     own={"values": _returned},
     hint=re.compile(rb"\bruntime\.GO(?:OS|ARCH)\b"),
     names=_names,

@@ -10,16 +10,12 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pipeline.process import Mount
 from pipeline.programs import locate
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.protocol import Environment, Lookup, Missing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 HINT: Final = "install Rust (https://rustup.rs, or the packages `cargo` and `rustc`) and a C linker (`cc`)"
 
@@ -28,23 +24,15 @@ _FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
 
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
-    """Return the environment of the project's tests, or why it is missing.
-
-    What comes before `cargo` in a configured command is run here (`nix develop -c cargo test`); what comes after
-    `test` is given to it.
-    """
-    worktree, configured = lookup.worktree, lookup.configured
-    words = devshell.split(configured or ("cargo", "test"), _is_cargo_test)
-    if words is None:
-        return Missing(f"[toolchains.cargo] command does not name `cargo test`: {' '.join(configured or ())}")
-    wrapper, (_, *arguments) = words
-    shell = await devshell.entered(wrapper, worktree, lookup.search_path, "cargo")
-    if isinstance(shell, Missing):
-        return shell
+    """Return the environment of the project's tests, or why it is missing."""
+    found = await devshell.started_by("cargo", lookup, "cargo")
+    if isinstance(found, Missing):
+        return found
+    shell, arguments = found
     rustc = shutil.which("rustc", path=shell.search_path)
     cargo = shutil.which("cargo", path=shell.search_path)
     if rustc is None or cargo is None:
-        which, shown = "rustc" if rustc is None else "cargo", devshell.advice(worktree, "cargo", "test")
+        which, shown = "rustc" if rustc is None else "cargo", devshell.advice(lookup.worktree, "cargo", "test")
         return Missing(f"No {which} was found on PATH: {HINT}.{shown}")
     sysroot = await _ask((rustc, "--print", "sysroot"), shell.search_path)
     if sysroot is None:
@@ -57,7 +45,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     if version is None or compiler is None:
         return Missing(f"{program.path} cannot be started: {HINT}.")
     return Environment(
-        command=program.argv("test", *arguments[1:]),
+        command=program.argv("test", *arguments),
         mounts=shell.mounts_for(program, prefix, *_registry()),
         prefix=prefix,
         versions=(compiler, version),
@@ -68,10 +56,6 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
 def cargo_home() -> Path:
     """Return the folder of the user's cargo with the fetched packages."""
     return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-
-
-def _is_cargo_test(words: Sequence[str]) -> bool:
-    return Path(words[0]).name == "cargo" and words[1:2] in {(), ("test",)}
 
 
 def _registry() -> tuple[Mount, ...]:

@@ -197,12 +197,6 @@ def _returned(node: Node, function: Node) -> Iterator[Edit]:
 _GRAMMAR: Final = Grammar(
     language=_RUST,
     roles=_ROLES,
-    words={
-        "true": b"true",
-        "false": b"false",
-        "left out": b"if false { NODE }",
-        "not done": b"{ if false NODE }",
-    },
     own={"value": _returned},
     hint=re.compile(rb"\bcfg\s*!|consts::OS"),
     names=_names,

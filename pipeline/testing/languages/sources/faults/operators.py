@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -84,6 +84,12 @@ class Edit:
     rank: Rank
 
 
+def _in_braces() -> dict[str, bytes]:
+    """Return the words of languages whose blocks stand in braces (Go, Rust)."""
+    left_out, not_done = b"if false { NODE }", b"{ if false NODE }"
+    return {"true": b"true", "false": b"false", "left out": left_out, "not done": not_done}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Grammar(Conditions):
     """The facts about a language that mutation needs.
@@ -95,7 +101,7 @@ class Grammar(Conditions):
     """
 
     roles: str
-    words: Mapping[str, bytes]
+    words: Mapping[str, bytes] = field(default_factory=_in_braces)
     own: Mapping[str, Callable[[Node, Node], Iterable[Edit]]]
 
     @cached_property
