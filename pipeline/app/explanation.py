@@ -454,7 +454,7 @@ def then_words(action: Action, after: RunState) -> str:
     if not isinstance(action, NextTask):
         return _WAYS.get(type(action), "") + where
     if after.beside:
-        return f"side by side: {where}"
+        return f"{'side by side' if len(after.beside) > 1 else 'the next task'}: {where}"
     if after.trunk.step is Step.INTEGRATE:
         return f"it waits for its turn: {where}"
     return f"the next task: {where}" if after.current else f"no task is left: {where}"

@@ -543,16 +543,18 @@ class ReportForm:
     def opened(self) -> str:
         """Return the form as it is opened, and lay it into its file.
 
-        It is the one that was begun; else it begins with the report that is to be revised, or empty.
+        It is the one that was begun, with what is wrong in it; else it begins with the report that is to be revised, or
+        empty.
         """
         previous = previous_report(self.asked)
         head = self._head(previous)
-        try:
-            text = with_head(self._written(), head)
-        except FileNotFoundError:
+        if not self.file.exists():
             text = form_text(self._blank(), head, self._begun_with(previous), self._notes())
-        self.desk.put(self.file, text)
-        return text
+            self.desk.put(self.file, text)
+            return text
+        self.desk.put(self.file, with_head(self._written(), head))
+        text, filled = self.read()
+        return self.mark(text, filled, self.faults(filled))
 
     def read(self) -> tuple[str, Filled]:
         """Return the text that was saved, without our remarks, and what it says."""
@@ -575,7 +577,9 @@ class ReportForm:
         return accepted(self.asked, filled.report, prior=False)
 
     def faults(self, filled: Filled) -> list[Fault]:
-        """Return everything that keeps the report from counting."""
+        """Return everything that keeps the report from counting; nothing where the form says nothing yet."""
+        if not (filled.report or filled.faults):
+            return []
         report = self.report(filled)
         vain = unchanged(self.asked, report, self.difference)
         return filled.faults or [*faults_of(self.desk, self.asked, report), *([vain] if vain else [])]
@@ -590,18 +594,15 @@ class ReportForm:
         return blanks_of(self.asked.report_schema)
 
     def _begun(self) -> dict[str, list[dict[str, str]]]:
-        begun: dict[str, list[dict[str, str]]] = {}
-        if self.asked.to_answer:
-            begun["criteria"] = [{"task": one.task, "id": one.id} for one in self.asked.to_answer]
+        criteria = [{"task": one.task, "id": one.id} for one in self.asked.to_answer]
         if self.asked.kind in SHOWS_CRITERIA:
-            begun["criteria"] = [{"id": one.id} for one in self._criteria()]
-        begun["prior"] = [{"id": one.id} for one in self.asked.open_findings()]
-        return begun
+            criteria = [{"id": one.id} for one in self._criteria()]
+        return {"criteria": criteria, "prior": [{"id": one.id} for one in self.asked.open_findings()]}
 
     def _begun_with(self, previous: PreviousReport | None) -> Mapping[str, Any]:
         """Return what the form begins with: the previous report, with the criteria that it says nothing of."""
         begun = self._begun()
-        if previous is None or "criteria" not in begun:
+        if previous is None or not begun["criteria"]:
             return begun if previous is None else previous.report
         said = previous.report.get("criteria", ())
         known = {one["id"] for one in said}

@@ -156,8 +156,9 @@ def _record_sign_off(ctx: Context, question: Question, judgement: str) -> None:
     evidence = read_evidence(ctx, task.id)
     start = task.start or ctx.state.head
     if evidence is None or question is Question.NOT_TESTABLE:
-        known = evidence.not_testable if evidence is not None else None
-        why = known or {"reason": "regression" if task.spec.evidence == "regression" else "no seam"}
+        why = (evidence and evidence.not_testable) or {
+            "reason": "regression" if task.spec.evidence == "regression" else "no seam"
+        }
         evidence = TaskEvidence(
             task=task.id, tests_tree=start, production=start, test_paths=(), command=(), not_testable=why
         )
@@ -182,14 +183,13 @@ async def diagnose(ctx: Context) -> Event:
     passed, of_tests = ctx.lane.after in {Signal.PASSES_ALREADY, Signal.RED_GONE}, ctx.lane.origin is Step.WRITE_TESTS
     unfit = signal_of_report.unfit_diagnoses(passed_already=passed, of_tests=of_tests)
     said = "; ".join(f"`{word}`: only {why}" for word, why in unfit.items())
-    extra = f"Not accepted here: {said}." if said else ""
 
     def accept(report: Report) -> Malformed | None:
         if not isinstance(report, Diagnosis) or questions.is_question(report):
             return None
         return signal_of_report.refusal_of_diagnosis(report, unfit)
 
-    answer = await judge(ctx, Question.DIAGNOSE, accept=accept, extra=extra)
+    answer = await judge(ctx, Question.DIAGNOSE, accept=accept, extra=f"Not accepted here: {said}." if said else "")
     if isinstance(answer, Event):
         return answer
     if questions.is_question(answer.report):
@@ -206,9 +206,8 @@ async def diagnose(ctx: Context) -> Event:
             kept_runs.forget(ctx.checkout.root, tree)
     if signal is Signal.ALREADY_DONE:
         _keep_for_review(ctx, report.notes)
-    carried = tuple(ctx.handed_words())
-    note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
-    return Event(signal=signal, note=note, evidence=(name, *carried))
+    note = ": ".join(filter(None, (report.diagnosis, report.notes)))
+    return Event(signal=signal, note=note, evidence=(name, *ctx.handed_words()))
 
 
 def _notices(ctx: Context) -> bool:

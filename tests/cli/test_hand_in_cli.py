@@ -489,6 +489,14 @@ def test_a_form_that_says_nothing_hands_nothing_in(repository: Repository, tmp_p
     assert not desk.report.exists()
 
 
+def test_a_form_that_was_left_says_again_what_is_wrong_in_it(repository: Repository, tmp_path: Path) -> None:
+    desk = lay_out(repository)
+    desk.form.write_text("result: incomplete\nattempts:\n  - looked: for it: here\n", encoding="utf-8")
+    code, _ = at_a_terminal("hand-in", VISUAL=editor(tmp_path, "sys.exit(3)"))
+    assert code == 2
+    assert "#! this cannot be read: mapping values are not allowed" in desk.form.read_text(encoding="utf-8")
+
+
 @pytest.mark.broad
 def test_a_form_in_another_encoding_is_opened_again_and_kept(repository: Repository, tmp_path: Path) -> None:
     desk = lay_out(repository)

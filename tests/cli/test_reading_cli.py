@@ -340,6 +340,9 @@ def test_blockers_are_named_with_what_they_say(repository: Repository) -> None:
         "proof": None,
     }
     assert "blockers  on record: plan-1-01" in ask("explain", "GAL-39", "--last")
+    assert "open    plan-1-01 [HIGH] The parser is forgotten" in ask("show"), "while the run goes on it stops nothing"
+    run.decide(event(Signal.CANCELLED))
+    assert "blocker  plan-1-01 [HIGH] The parser is forgotten" in ask("show")
 
 
 # --- the log ---------------------------------------------------------------------------------------------------------

@@ -56,9 +56,13 @@ def seeing(entry: Entry, *titles: str) -> Entry:
 
 
 ADVICE: dict[str, Any] = {"findings": [{"title": "Use a guard clause", "simpler": "one `if`"}]}
+SETTLED = {"verdict": "ACCEPTABLE", "prior": [{"id": "plan-1-01", "status": "resolved"}]}
 SCRIPT: list[Entry] = [
+    seeing(PLAN, "Bug of the first draft, which the plan mends now", "Bug of the planner"),
+    seeing(review("review-plan", "NEEDS WORK", finding("Mend that, too", "HIGH")), "greeting  a list FAILS!"),
+    PLAN_SIMPLE,
     seeing(PLAN, "Bug of the planner"),
-    seeing(review("review-plan", "ACCEPTABLE"), "greeting  a list FAILS!"),
+    {**review("review-plan", "ACCEPTABLE"), "report": SETTLED},
     {**PLAN_SIMPLE, "report": {**PLAN_SIMPLE["report"], **ADVICE}},
     SPLIT,
     SPLIT_ACCEPTED,
@@ -118,7 +122,7 @@ def test_what_any_role_saw_becomes_a_sub_issue_with_its_provenance(published: Pl
         assert "labels: [bug]" in text
         assert "parent: GAL-1" in text
         assert "status: Todo" in text
-    assert "Seen by @orchestrator in run-GAL-1, 001-plan-orchestrator." in filed["GAL-1.3"]
+    assert "Seen by @orchestrator in run-GAL-1, 004-plan-orchestrator." in filed["GAL-1.3"]
     assert "Bug of the tester: seen on the way." in filed["GAL-1.4"]
 
 
@@ -148,7 +152,7 @@ def test_advice_is_recorded_in_the_summary_and_never_filed(published: Played) ->
     summary = published.artifact("summary.md")
     assert "Use a guard clause" in summary
     assert "Rename it one day" in summary
-    assert published.document["advisory"] == ["plan-1-s01: Use a guard clause", "final-1-01: Rename it one day"]
+    assert published.document["advisory"] == ["plan-2-s01: Use a guard clause", "final-1-01: Rename it one day"]
     added, deleted, path = published.project.git("show", "--numstat", "--format=", "work~1", "--", "greet.py").split()
     assert f"- `{path}`, {added} line(s) added, {deleted} deleted" in summary
     filed = "".join(shown(published, f"{name}.md") for name in published.document["follow_ups"])

@@ -215,7 +215,7 @@ def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
         except UserError as error:
             raise _nothing(error.message.removesuffix(".")) from error
         text, filled = form.read()
-        faults = form.faults(filled) if filled.report or filled.faults else []
+        faults = form.faults(filled)
         if not filled.report and not filled.faults:
             raise UserError(f"Nothing was handed in. The form says nothing yet. {_WAITING}", Reason.USAGE)
         same = f"The form for {form.asked.dispatch} is as it was. Hand it in as it is?"  # it may be meant

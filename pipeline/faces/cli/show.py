@@ -121,7 +121,7 @@ def show_text(document: ShowDocument, width: int | None = None) -> str:
     groups: list[Rows] = [
         _edits(document),
         reading_rows(document.at_gate) if document.at_gate else [],
-        [("blocker", finding_text(finding)) for finding in document.blockers],
+        [("open" if document.outcome is None else "blocker", finding_text(one)) for one in document.blockers],
         [("task", line) for line in map(_task_line, document.tasks)],
         [("dropped", visible(line)) for line in document.dropped_tests],
         [("review", _review_line(one)) for one in document.reviews if one.stage == "final" or one in last_reviews],
@@ -149,7 +149,7 @@ def whole_text(document: ShowDocument, width: int | None = None) -> str:
         "\n".join([_title(document), *columned(head, width)]),
         _section("Tasks", [line for task in document.tasks for line in task_text(task)]),
         _section("Reviews", [line for review in document.reviews for line in _review_text(review)]),
-        _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
+        _section("Findings open on record", [finding_text(finding) for finding in document.blockers]),
         _section("Tests dropped", list(map(visible, document.dropped_tests))),
         _section("Limits used", [str(counter) + ("" if counter.holds else ", past") for counter in document.counters]),
         _section("Dispatches", [line for dispatch in document.dispatches for line in dispatch_text(dispatch)]),

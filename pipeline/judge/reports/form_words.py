@@ -80,7 +80,7 @@ SENTENCES: Final[dict[str, str]] = {
     "FollowUp.labels": "Its labels.",
     "FollowUp.duplicate_of": "The issue that says it already, if one does.",
     # @test
-    "tests": "Each test that passes now, and must stay so, as a GUARD. All others are measured.",
+    "tests": "A new test that passes now, as a GUARD; none of a task that only adds tests. Others are measured.",
     "NamedTest.id": "The test, as the runner calls it.",
     "NamedTest.expected": "RED: fails now. GUARD: passes now and must stay so. Empty: RED.",
     "NamedTest.origin": "removed: it is gone. Empty: it is there.",

@@ -8,7 +8,6 @@ all of them agree. The bytes as they came are kept in the transcripts.
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,11 +16,7 @@ from pipeline.characters import on_one_line, visible
 OPENING: Final = re.compile(r"^(?P<lead>\s*(?:(?:[-*+]|1[.)])\s+)*)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
 """A line that opens a code fence, alone or first in list items that may interrupt a paragraph (CommonMark)."""
 
-_STEERING: Final = re.compile(
-    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor, clearing
-    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)"  # title, clipboard, links
-    "|\x1b[ -/]*[0-~]"
-)
+_COLOUR: Final = re.compile("(?:\x1b\\[|\x9b)[0-9;:]*m")
 _BREAK: Final = re.compile("\r\n?|[\x85\u2028\u2029\v\f]")
 _HEADING: Final = re.compile(r"(?P<indent> {0,3})#{1,6}(?=[ \t]|$)")
 _UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
@@ -32,10 +27,8 @@ _SHOWN_COMMENT: Final = "&lt;!--"
 
 
 def clean(text: str) -> str:
-    """Return `text` without terminal sequences, with newline as the only line break and hidden characters shown."""
-    plain = _STEERING.sub("", _BREAK.sub("\n", text))
-    kept = "".join(character for character in plain if character in "\n\t" or unicodedata.category(character) != "Cc")
-    return visible(kept, keep="\n\t")
+    """Return `text` without colours, with newline as the only line break and hidden characters shown as escapes."""
+    return visible(_COLOUR.sub("", _BREAK.sub("\n", text)), keep="\n\t")
 
 
 def legible(document: str) -> str:

@@ -166,7 +166,7 @@ def _failed(red: Mapping[str, RedEntry]) -> Iterator[str]:
 
 
 def _green(green: GreenEvidence, functions: Mapping[str, str]) -> Iterator[str]:
-    yield f"{len(green.passed)} tests of the task pass, and {green.kept} others that passed before still do"
+    yield f"tests of the task that pass: {len(green.passed)}; others that still pass: {green.kept}"
     yield from (f"came with production, and passes: {entry}" for entry in counted_cases(green.new_ids, functions))
     yield from (f"flaky, not counted: {entry}" for entry in green.flaky)
     yield from (f"fails on stubs, as it has to: {entry}" for entry in counted_cases(green.stub_failures, functions))

@@ -29,7 +29,7 @@ from todo import NO_EDITS, Edits, Issue, NewIssue, Status, Tracker
 from todo.issue import normalised_title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pipeline.steps.context import Context
 
@@ -58,7 +58,9 @@ def items(ctx: Context) -> tuple[Item, ...]:
 
     What @pm itself saw while it was asked for words comes last: the numbers of what it was asked about stay theirs.
     """
-    found = [*_bugs(ctx, by_pm=False), *_blockers(ctx), *_seams(ctx), *_bugs(ctx, by_pm=True)]
+    bugs = [(role is Role.PM, item) for role, seen in _bugs(ctx) for item in seen]
+    others = [(False, item) for item in (*_blockers(ctx), *_seams(ctx))]
+    found = [item for _, item in sorted([*bugs, *others], key=lambda one: one[0])]
     unique = {(item.labels, item.title.casefold()): item for item in reversed(found)}
     return tuple(item for item in found if unique.get((item.labels, item.title.casefold())) is item)
 
@@ -67,17 +69,21 @@ def _item(label: str, title: str, body: str, provenance: str) -> Item:
     return Item(labels=(label,), title=title, body=body, provenance=provenance, seen_as=title)
 
 
-def _bugs(ctx: Context, *, by_pm: bool) -> Iterator[Item]:
-    run_id = ctx.run.info.run_id
+def _bugs(ctx: Context) -> Collection[tuple[Role, list[Item]]]:
+    """Return the bugs that each dispatch names; a draft counts as long as no other one took its place."""
+    found: dict[object, tuple[Role, list[Item]]] = {}
+    work = 0
     for record in sorted(ctx.run.records.values(), key=lambda r: r.number):
         result = ctx.run.results.get(record.dispatch)
         if result is None or result.signal is not None or result.report is None:
             continue
-        if (record.role is Role.PM) != by_pm:
-            continue
-        for bug in cast("list[dict[str, str]]", result.report.get("out_of_scope") or []):
-            where = f"{run_id}, {record.dispatch}"
-            yield _item("bug", bug["title"], block(bug.get("description", "")), f"Seen by @{record.role} in {where}.")
+        # what is drafted again takes the place of the draft before, until somebody has worked by that
+        work = work if record.kind in {"plan", "review-plan", "split", "review-split"} else record.number
+        by = f"Seen by @{record.role} in {ctx.run.info.run_id}, {record.dispatch}."
+        bugs = cast("list[dict[str, str]]", result.report.get("out_of_scope") or [])
+        seen = [_item("bug", bug["title"], block(bug.get("description", "")), by) for bug in bugs]
+        found[(record.kind, work) if record.role is Role.ORCHESTRATOR else record.number] = record.role, seen
+    return found.values()
 
 
 def _blockers(ctx: Context) -> Iterator[Item]:
@@ -149,12 +155,9 @@ def title_of(text: str) -> str:
 
 def not_testable_manifest(ctx: Context) -> list[dict[str, object]]:
     """Return every accepted task without tests, with its reason and who signed it off."""
-    manifest: list[dict[str, object]] = []
-    for task in ctx.state.done_tasks:
-        evidence = read_evidence(ctx, task.id)
-        if not task.testable and evidence is not None:
-            manifest.append({"task": task.id, "judged_by": evidence.judged_by, **(evidence.not_testable or {})})
-    return manifest
+    kept = ((task, read_evidence(ctx, task.id)) for task in ctx.state.done_tasks if not task.testable)
+    found = ((task.id, evidence) for task, evidence in kept if evidence is not None)
+    return [{"task": id_, "judged_by": each.judged_by, **(each.not_testable or {})} for id_, each in found]
 
 
 _ITEMS: Final = "follow-ups/items.json"

@@ -173,7 +173,7 @@ async def passing_outside(ctx: MeasurementContext, tree: str, failed: Collection
         return None
     env = await environment(ctx)
     limits = ctx.config.toolchains.settings_of(ctx.toolchain.name)
-    what = f"{counted(len(failed), 'test')} that did not pass in the box, outside of it"
+    what = f"{counted(len(failed), 'test')} that failed or were skipped in the box, outside of it"
     ctx.say(f"    {what} ...")
     box = _OwnTerms(NoBox(), ctx.environ)
     copies = Copies(ctx.checkout, "outside", NoBox(), ctx.copies.watch)
