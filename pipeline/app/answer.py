@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 from pydantic import Field, ValidationError
 
-from pipeline.app import packets
+from pipeline.app import gate_packets
 from pipeline.app.driving import keep_at_hub, look_for_conflicts, put_away, undo_edits
 from pipeline.app.next_lines import what_stays
 from pipeline.app.ports import context_of, place_of_run
@@ -246,9 +246,9 @@ class Approval:
             self._approve_issue(ctx)
 
     def _approve_issue(self, ctx: Context) -> None:
-        gate = packets.require_gate(ctx.run, self.at)
+        gate = gate_packets.require_gate(ctx.run, self.at)
         refuse_removal(ctx)
-        packets.require_seen(ctx.repository, ctx.run, self.at, self.seen)
+        gate_packets.require_seen(ctx.repository, ctx.run, self.at, self.seen)
         contents = {name: ctx.run.read(name) for name in open_drafts(ctx.state) if ctx.path(name).exists()}
         texts = {name: ctx.read(name) for name in open_drafts(ctx.state)}
         tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
@@ -274,21 +274,21 @@ class Approval:
         ctx.run.answer_gate("approved", event, hashes, self.by, edited=taken)
 
     def _approve_step(self, ctx: RecipeContext) -> None:
-        gate = packets.meant(ctx.run, self.at)
-        unknown = sorted(self.given.keys() - {packets.ANSWER})
+        gate = gate_packets.meant(ctx.run, self.at)
+        unknown = sorted(self.given.keys() - {gate_packets.ANSWER})
         if unknown or (self.given and not gate.asks):
-            takes = f'{packets.ANSWER}="..."' if gate.asks else "no value"
+            takes = f'{gate_packets.ANSWER}="..."' if gate.asks else "no value"
             raise UserError(
                 f"Approval point {gate.step} takes {takes}, and not {', '.join(unknown or self.given)}.", Reason.USAGE
             )
-        answer = self.given.get(packets.ANSWER, "")
+        answer = self.given.get(gate_packets.ANSWER, "")
         if gate.asks and _is_empty(answer):
             raise UserError(
                 f"Approval point {gate.step} asks a question: {gate.question or 'see its recipe'}",
                 Reason.USAGE,
                 actions=(gate.answers[0].command,),
             )
-        packets.require_seen(ctx.repository, ctx.run, gate.step, self.seen)
+        gate_packets.require_seen(ctx.repository, ctx.run, gate.step, self.seen)
         ctx.go_on()
         ctx.say(f"{gate.step}: approved")
         event = table.approved(ctx.seen_from(gate.step), answer)
@@ -328,7 +328,7 @@ class Rejection:
             self._reject_issue(ctx)
 
     def _reject_issue(self, ctx: Context) -> None:
-        gate = packets.require_gate(ctx.run, self.at)
+        gate = gate_packets.require_gate(ctx.run, self.at)
         ways = WAYS_BACK[gate]
         if _is_empty(self.feedback):
             raise UserError("--feedback says nothing: the next draft has nothing to go by.", Reason.USAGE)
@@ -341,7 +341,7 @@ class Rejection:
             raise UserError("A proof goes along with --to fix only: it becomes the fix task.", Reason.USAGE)
         test = placed(ctx, self.proof) if self.proof is not None else None
         if self.seen is not None:
-            packets.require_seen(ctx.repository, ctx.run, self.at, self.seen)
+            gate_packets.require_seen(ctx.repository, ctx.run, self.at, self.seen)
         ctx.go_on()
         number = len(ctx.run.journal.of(GateAnswered)) + 1
         feedback = self.feedback.strip()
@@ -353,11 +353,11 @@ class Rejection:
         ctx.run.answer_gate(f"rejected to {where}", event, by=self.by)
 
     def _reject_step(self, ctx: RecipeContext) -> None:
-        gate = packets.meant(ctx.run, self.at)
+        gate = gate_packets.meant(ctx.run, self.at)
         if _is_empty(self.feedback):
             raise UserError("--feedback says nothing: what is done next has nothing to go by.", Reason.USAGE)
         if self.seen is not None:
-            packets.require_seen(ctx.repository, ctx.run, gate.step, self.seen)
+            gate_packets.require_seen(ctx.repository, ctx.run, gate.step, self.seen)
         ctx.go_on()
         number = len(ctx.run.journal.of(GateAnswered)) + 1
         event = table.rejected(ctx.seen_from(gate.step), self.feedback, number)
@@ -390,13 +390,13 @@ class Reply:
             UserError: the run waits for no answer, or the text says nothing; and as an approval.
         """
         if isinstance(ctx, RecipeContext):
-            Approval(self.by, self.at, {packets.ANSWER: self.text}, self.seen).give(ctx)
+            Approval(self.by, self.at, {gate_packets.ANSWER: self.text}, self.seen).give(ctx)
             return
-        question = packets.require_question(ctx.run)
+        question = gate_packets.require_question(ctx.run)
         name = ctx.run.info.run_id
         if _is_empty(self.text):
             raise UserError("The answer says nothing.", Reason.USAGE, actions=(f'redfirst answer {name} "..."',))
-        packets.require_seen(ctx.repository, ctx.run, None, self.seen)
+        gate_packets.require_seen(ctx.repository, ctx.run, None, self.seen)
         number = len(ctx.run.journal.of(InputGiven)) + 1
         asked = ctx.read(question).rstrip()
         artifact = ctx.write(f"answer-{number}.md", f"{asked}\n\n## Answer of a person\n\n{self.text.strip()}\n")
@@ -409,7 +409,7 @@ def _is_empty(text: str) -> bool:
     return not text.strip(" .\t\n")  # a line of advice as it was printed has dots there
 
 
-def _hashes(ctx: RecipeContext, gate: packets.StepGate) -> dict[str, str]:
+def _hashes(ctx: RecipeContext, gate: gate_packets.StepGate) -> dict[str, str]:
     """Return the sha256 of what a person was shown, by its name in the run."""
     names = (str(Path(path).relative_to(ctx.run.folder)) for path in gate.read)
     return {name: sha256_hex(ctx.run.read(name)) for name in names}
@@ -617,7 +617,7 @@ _KEPT: Final = frozenset("\n\t")
 """What is hidden, and a text field of a page keeps all the same."""
 
 
-def draft_to_edit(repository: Repository, folder: Path, name: str) -> tuple[packets.Packet, str]:
+def draft_to_edit(repository: Repository, folder: Path, name: str) -> tuple[gate_packets.Packet, str]:
     r"""Return what a run waits for, and the text of a draft in it of which an edit counts, with `\n` between its lines.
 
     Raises:
@@ -625,7 +625,7 @@ def draft_to_edit(repository: Repository, folder: Path, name: str) -> tuple[pack
     """
     run = Run.load(folder, driving=False)
     _require_open(run, name)
-    shown = packets.packet_of(repository, run)
+    shown = gate_packets.packet_of(repository, run)
     return shown, _editable(run, shown, name).replace("\r\n", "\n")
 
 
@@ -648,16 +648,16 @@ def save_edit(repository: Repository, folder: Path, name: str, text: str, seen: 
         run = Run.load(folder, driving=False)
         ctx = resting_context(Context, repository, run)
         _require_open(run, name)
-        packets.require_gate(run, None)
+        gate_packets.require_gate(run, None)
         refuse_removal(ctx)
-        ending = "\r\n" if "\r\n" in _editable(run, packets.require_seen(repository, run, None, seen), name) else "\n"
-        whole = text if text.endswith("\n") or not text else f"{text}\n"
-        written = whole.replace("\n", ending)
+        shown = gate_packets.require_seen(repository, run, None, seen)
+        ending = "\r\n" if "\r\n" in _editable(run, shown, name) else "\n"
+        written = (text if text.endswith("\n") or not text else f"{text}\n").replace("\n", ending)
         texts = {each: ctx.read(each) for each in open_drafts(ctx.state)} | {name: written}
         ids = () if name == PLAN else ctx.state.queue
         files = {task_id: task_file(task_id) for task_id in ids}
         check_edits(ctx, texts, {task_id: ctx.task_in(file, texts[file]) for task_id, file in files.items()})
-        packets.require_seen(repository, run, None, seen)  # an editor may have saved it while it was checked
+        gate_packets.require_seen(repository, run, None, seen)  # an editor may have saved it while it was checked
         write_atomic(folder / name, written.encode(), below=folder.parents[1])
 
 
@@ -671,7 +671,7 @@ def _require_open(run: Run, name: str) -> None:
         )
 
 
-def _editable(run: Run, shown: packets.Packet, name: str) -> str:
+def _editable(run: Run, shown: gate_packets.Packet, name: str) -> str:
     """Return the text of a draft in a packet, as its lines end there.
 
     Raises:

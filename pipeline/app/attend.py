@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from pipeline.app.answer import Rejection, abandon, gates_config_of, record
-from pipeline.app.packets import QUESTION, open_gates, opened
+from pipeline.app.gate_packets import QUESTION, open_gates, opened
 from pipeline.app.run_list import lines_of
 from pipeline.config.tables import OnTimeout
 from pipeline.errors import UserError

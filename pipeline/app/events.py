@@ -28,7 +28,7 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine import journal_kinds as engine
 from pipeline.matrix.engine.journal_kinds import DecisionMade, RunFinished, RunParked
 from pipeline.outcomes import Reason
-from pipeline.queue import lines as orders
+from pipeline.queue import order_lines as orders
 from pipeline.queue.orders import OrderLog, log_of
 from pipeline.run import journal_kinds as runs
 from pipeline.run.folder import POLL_S, Tail, followed
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.matrix.engine.journal import Line
-    from pipeline.queue.lines import OrderLine
+    from pipeline.queue.order_lines import OrderLine
     from pipeline.repo import Repository
 
 

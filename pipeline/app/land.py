@@ -22,7 +22,7 @@ from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.progress import counted
-from pipeline.queue.lines import NotNowError, OrderDropped, RunWords
+from pipeline.queue.order_lines import NotNowError, OrderDropped, RunWords
 from pipeline.queue.orders import Wanted, log_of
 from pipeline.queue.orders import place as place_order
 from pipeline.repo import Repository, SigningError, UntouchedRepository

@@ -13,7 +13,7 @@ from pipeline.config.layers import Flags
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.queue.lines import RunWords
+from pipeline.queue.order_lines import RunWords
 from pipeline.queue.orders import Order, Wanted, log_of
 from pipeline.run.preconditions import base_branch
 from pipeline.run.runs_of_repository import Roster

@@ -188,7 +188,7 @@ def line_from(folder: Path, now: datetime | None = None) -> RunLine:
 
 def _steps_of(folder: Path) -> tuple[RunLine, RecipeRun]:
     """Return a run that the steps of a recipe drive, and what its line alone has; each step counts as a task."""
-    from pipeline.app.packets import gates_place, open_gates  # noqa: PLC0415  (the same)
+    from pipeline.app.gate_packets import gates_place, open_gates  # noqa: PLC0415  (the same)
     from pipeline.matrix.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; an ended run is known)
     from pipeline.run.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
 

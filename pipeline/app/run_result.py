@@ -11,8 +11,8 @@ from pydantic import Field
 
 from pipeline.app.documents import Document, FindingLine, finding_line
 from pipeline.app.driving import output_of
+from pipeline.app.gate_packets import StepGate, open_gates
 from pipeline.app.next_lines import answers_as_typed, as_typed, landed, next_lines, text_as_typed
-from pipeline.app.packets import StepGate, open_gates
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.recipes.next_steps import held_by, obligations
 from pipeline.matrix.recipes.step_table import Checkpoint

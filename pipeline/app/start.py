@@ -13,7 +13,7 @@ from pipeline.agents.dispatch.roles import prompts_hash
 from pipeline.agents.dispatch.transcript import secrets_of_run
 from pipeline.app import run_config, run_flags
 from pipeline.app.driving import Interruption, commit_onto, finish, look_for_conflicts, put_away
-from pipeline.app.packets import require_no_gate, require_unasked
+from pipeline.app.gate_packets import require_no_gate, require_unasked
 from pipeline.app.ports import box_of, context_of, isolation, place_of_run, require_runner
 from pipeline.app.recipe_choice import Chosen, inputs_kept, issue_recipe, pairs, roles_of, sound, steps_of, with_recipe
 from pipeline.app.recipe_choice import change_of as change_seen

@@ -31,7 +31,7 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.queue.deliveries import MOST_FAILURES, Delivered, Deliveries, Result, Why, deliveries_of
-from pipeline.queue.lines import RunWords
+from pipeline.queue.order_lines import RunWords
 from pipeline.queue.orders import OrderLog, Wanted, fleet_for, log_of
 from pipeline.repo import NO_OBJECT, Repository, Signature, SigningError
 from pipeline.run.preconditions import base_branch

@@ -21,7 +21,7 @@ from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, Clock, stamp, utc_now
 from pipeline.outcomes import COMPLETED, Outcome, Reason
-from pipeline.queue.lines import NotNowError, OrderEnded, OrderLine, RunWords
+from pipeline.queue.order_lines import NotNowError, OrderEnded, OrderLine, RunWords
 from pipeline.queue.orders import Order, OrderLog, Wanted, fleet_for, log_of
 from pipeline.queue.pick import Candidate, Room, Verdict, pick
 from pipeline.queue.postgres import spent_in_fleet

@@ -17,7 +17,7 @@ from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import few
-from pipeline.queue.lines import NotNowError, OrderWorktree
+from pipeline.queue.order_lines import NotNowError, OrderWorktree
 from pipeline.queue.orders import fleet_for, log_of
 from pipeline.repo import GitError, Repository
 from pipeline.run import tracker

@@ -24,8 +24,8 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Clock, stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
-from pipeline.queue import lines
-from pipeline.queue.lines import KINDS, OrderFact, OrderLine, OrderPlaced, RunWords, unreadable
+from pipeline.queue import order_lines
+from pipeline.queue.order_lines import KINDS, OrderFact, OrderLine, OrderPlaced, RunWords, unreadable
 from pipeline.queue.postgres import PostgresRows
 from pipeline.queue.sqlite import SqliteRows
 from pipeline.run.store import repository_name
@@ -41,9 +41,9 @@ MOST_DEATHS: Final = 3
 _PLAIN: Final = RunWords()
 _LONG_AGO: Final = "1970-01-01T00:00:00.000Z"
 _CHANGES: Final = {
-    "drop": partial(lines.OrderDropped, why="dropped by a person"),
-    "hold": lines.OrderHeld,
-    "release": lines.OrderReleased,
+    "drop": partial(order_lines.OrderDropped, why="dropped by a person"),
+    "hold": order_lines.OrderHeld,
+    "release": order_lines.OrderReleased,
 }
 
 State = Literal["queued", "held", "started", "ended", "dropped"]
@@ -76,7 +76,7 @@ class Order:
     placed_at: str
     state: State = "queued"
     drivers: tuple[ProcessId, ...] = ()
-    worktree: lines.OrderWorktree | None = None
+    worktree: order_lines.OrderWorktree | None = None
     run: str | None = None
     log: str | None = None
     deaths: int = 0
@@ -115,22 +115,22 @@ class Order:
     def with_line(self, line: OrderLine) -> Order:
         """Return it with what a line says of it."""
         match line.data:
-            case lines.OrderWorktree() as worktree:
+            case order_lines.OrderWorktree() as worktree:
                 return replace(self, worktree=worktree)
-            case lines.OrderStarted(pid=pid, start_time=start_time, boot_id=boot, log=log):
+            case order_lines.OrderStarted(pid=pid, start_time=start_time, boot_id=boot, log=log):
                 drivers = (*self.drivers, ProcessId(pid, start_time, boot))
                 return replace(self, state="started", drivers=drivers, left=None, log=log)
-            case lines.OrderLeft(why=why, note=note):
+            case order_lines.OrderLeft(why=why, note=note):
                 deaths = self.deaths + (why == "died")
                 return replace(self, state="queued", deaths=deaths, left=why, note=note)
-            case lines.OrderEnded(run=run, outcome=outcome, reason=reason, note=note):
+            case order_lines.OrderEnded(run=run, outcome=outcome, reason=reason, note=note):
                 ended = replace(self, state="ended", closed_at=line.at)
                 return replace(ended, run=run or self.run, outcome=outcome, reason=reason, note=note)
-            case lines.OrderDropped(why=why):
+            case order_lines.OrderDropped(why=why):
                 return replace(self, state="dropped", note=why, closed_at=line.at)
-            case lines.OrderHeld() if self.state == "queued":
+            case order_lines.OrderHeld() if self.state == "queued":
                 return replace(self, state="held")
-            case lines.OrderReleased() if self.state == "held":
+            case order_lines.OrderReleased() if self.state == "held":
                 return replace(self, state="queued")
             case _:
                 return self
@@ -299,7 +299,7 @@ class OrderLog:
             not_before=None if wanted.not_before is None else stamp(wanted.not_before),
         )
         self.rows.insert(name, placed.key, what)
-        self.add(placed, *((lines.OrderHeld(order=name),) if wanted.held else ()))
+        self.add(placed, *((order_lines.OrderHeld(order=name),) if wanted.held else ()))
         return self.orders[name], True
 
     def _there(self, wanted: Wanted) -> Order | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.queue.lines import Found, NotNowError, Row
+from pipeline.queue.order_lines import Found, NotNowError, Row
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Mapping

@@ -19,7 +19,7 @@ from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Clock, stamp
 from pipeline.outcomes import Reason
-from pipeline.queue.lines import KINDS, Found, OrderPlaced, Row, unreadable
+from pipeline.queue.order_lines import KINDS, Found, OrderPlaced, Row, unreadable
 from pipeline.run.files import disk
 from pipeline.terminal import echo
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.pids import ProcessId
-from pipeline.queue import lines
+from pipeline.queue import order_lines
 from pipeline.queue.drivers import Driver, End, await_any
 from pipeline.queue.orders import MOST_DEATHS, Order, OrderLog
 from pipeline.queue.pick import Candidate, Room, Verdict, pick
@@ -81,7 +81,7 @@ class Worker:
     knows: Work
     folder: Path
     environ: Mapping[str, str]
-    told: Callable[[lines.OrderLine, Order], None]
+    told: Callable[[order_lines.OrderLine, Order], None]
     waits: Callable[[Verdict], None]
     say: Callable[[str], None]
     failed: int = field(default=0, init=False)
@@ -106,7 +106,7 @@ class Worker:
             while True:
                 try:
                     self._turn()
-                except lines.NotNowError as error:
+                except order_lines.NotNowError as error:
                     self._is_away(error, once=once)
                 handles = [one.handle for one in self._drivers if not self._away or one.ended() is None]
                 rests = self._away or self._news or time.monotonic() < self._begins_at
@@ -137,7 +137,7 @@ class Worker:
             self._keep()
             self._begin()
 
-    def _is_away(self, error: lines.NotNowError, *, once: bool) -> None:
+    def _is_away(self, error: order_lines.NotNowError, *, once: bool) -> None:
         """Let the drivers go on where the orders cannot be had for now.
 
         Raises:
@@ -166,8 +166,8 @@ class Worker:
         self._looked, self._news = now, False
         return True
 
-    def _take(self, line: lines.OrderLine, order: Order) -> None:
-        self._news = self._news or not isinstance(line.data, lines.OrderStarted | lines.OrderWorktree)
+    def _take(self, line: order_lines.OrderLine, order: Order) -> None:
+        self._news = self._news or not isinstance(line.data, order_lines.OrderStarted | order_lines.OrderWorktree)
         self.told(line, order)
 
     # --- beginning -------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class Worker:
                 driver.stop()
             one = ProcessId.of(driver.pid)  # None where it has ended already
             log.add(
-                lines.OrderStarted(
+                order_lines.OrderStarted(
                     order=name,
                     pid=driver.pid,
                     start_time=one.start_time if one is not None else 0,
@@ -251,28 +251,28 @@ class Worker:
             self.failed = failed  # it is written again
             raise
 
-    def _facts(self, order: Order, end: End) -> list[lines.OrderFact]:
+    def _facts(self, order: Order, end: End) -> list[order_lines.OrderFact]:
         name = order.id
         interrupted = end.outcome is None or end.reason is Reason.INTERRUPTED
         if interrupted and self._signals:
-            return [lines.OrderLeft(order=name, why="stopped")]
+            return [order_lines.OrderLeft(order=name, why="stopped")]
         if end.outcome is None:
-            died = lines.OrderLeft(order=name, why="died", note=end.note)
+            died = order_lines.OrderLeft(order=name, why="died", note=end.note)
             if order.deaths + 1 < MOST_DEATHS:
                 return [died]
             self.failed += 1
             why = f"{MOST_DEATHS} drivers died of it, the last one by {end.note}"
-            return [died, lines.OrderDropped(order=name, why=why)]
+            return [died, order_lines.OrderDropped(order=name, why=why)]
         if end.outcome is Outcome.REJECTED and end.reason in _BUSY:
             self._busy[name] = time.monotonic() + _BUSY_S
-            return [lines.OrderLeft(order=name, why="busy", note=end.note)]
+            return [order_lines.OrderLeft(order=name, why="busy", note=end.note)]
         if end.reason is Reason.SUPERSEDED:
-            return [lines.OrderLeft(order=name, why="superseded", note=end.note)]
+            return [order_lines.OrderLeft(order=name, why="superseded", note=end.note)]
         self.failed += end.outcome not in _WELL
         run = self.knows.run_at(end.run) if end.run else None
         self._ended |= {run} if run is not None else set()
         return [
-            lines.OrderEnded(
+            order_lines.OrderEnded(
                 order=name, run=run, outcome=end.outcome.value, reason=str(end.reason or ""), note=end.note
             )
         ]

@@ -19,7 +19,7 @@ from pipeline.steps.asking.dispatches import Answer, as_step_says, ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.evidence_records import baseline_of, files_of, known_tests
 from pipeline.steps.publication.commits import request_name
-from pipeline.steps.publication.holding import held_md, hold
+from pipeline.steps.publication.suite_check import held_md, hold
 from pipeline.steps.recipe_ask import changed_md
 from pipeline.steps.recipe_context import in_text
 from pipeline.testing.measure.measuring import changed_paths

@@ -22,9 +22,9 @@ from pipeline.steps.asking.dispatches import stopped
 from pipeline.steps.publication import moving
 from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.follow_ups import evidence, notes, word
-from pipeline.steps.publication.holding import held_md, hold
 from pipeline.steps.publication.moving import move
 from pipeline.steps.publication.publisher import Base, Blocked, blocked, choose, note_published, start_of
+from pipeline.steps.publication.suite_check import held_md, hold
 from pipeline.steps.publication.summary import write_summary
 from pipeline.vocabulary import Signal
 

@@ -25,9 +25,9 @@ from pipeline.run import tracker
 from pipeline.run.run_ref import drop_publication
 from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature
 from pipeline.steps.publication.follow_ups import Item, file_items, title_of
-from pipeline.steps.publication.holding import held_md, hold_over
 from pipeline.steps.publication.moving import intend, is_published, move, onto_line, refusal_of_files
 from pipeline.steps.publication.publisher import Base, Blocked, choose, intended, note_published, since, under_way
+from pipeline.steps.publication.suite_check import held_md, hold_over
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import RecipeContext, below, tree_with
 from pipeline.steps.recipe_outcome import left_open

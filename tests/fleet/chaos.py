@@ -32,8 +32,8 @@ from queued.sums_project import KNOWN, answers, issue
 from waiting import wait_until
 
 from pipeline.config.tables import Fleet
-from pipeline.queue import lines
-from pipeline.queue.lines import NotNowError, RunWords
+from pipeline.queue import order_lines
+from pipeline.queue.order_lines import NotNowError, RunWords
 from pipeline.queue.orders import MOST_DEATHS, OrderLog, Wanted
 from pipeline.queue.postgres import PostgresRows, make_schema
 
@@ -373,9 +373,9 @@ class ChaosFleet:
         """Return the orders."""
         return list(self.log().orders.values())
 
-    def facts(self) -> list[tuple[float, lines.OrderFact]]:
+    def facts(self) -> list[tuple[float, order_lines.OrderFact]]:
         """Return all that was said of orders, and when."""
-        log, found = self.log(), list[tuple[float, lines.OrderFact]]()
+        log, found = self.log(), list[tuple[float, order_lines.OrderFact]]()
         fresh = OrderLog(self.place, PostgresRows(self.server.dsn(), Fleet(hub=self.url).name))
         del log
         for line in fresh.read_on():
@@ -609,8 +609,8 @@ class ChaosFleet:
         for blow in self.blows:
             for order in blow.orders:
                 later = [(at, fact) for at, fact in facts if fact.order == order and at >= blow.at]
-                if later and isinstance(later[0][1], lines.OrderStarted | lines.OrderLeft):
-                    began = next((at for at, fact in later if isinstance(fact, lines.OrderStarted)), None)
+                if later and isinstance(later[0][1], order_lines.OrderStarted | order_lines.OrderLeft):
+                    began = next((at for at, fact in later if isinstance(fact, order_lines.OrderStarted)), None)
                     found.setdefault(blow.kind, []).extend([] if began is None else [began - blow.at])
         return found
 

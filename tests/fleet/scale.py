@@ -21,7 +21,7 @@ from queued import sums_project
 from queued.sums_project import PLAIN, Queued
 from waiting import PATIENCE_S
 
-from pipeline.queue.lines import OrderEnded, OrderLeft, OrderStarted, RunWords
+from pipeline.queue.order_lines import OrderEnded, OrderLeft, OrderStarted, RunWords
 from pipeline.queue.orders import Wanted, log_of
 from pipeline.queue.postgres import session_with
 from pipeline.repo import Repository
@@ -29,7 +29,7 @@ from pipeline.repo import Repository
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from pipeline.queue.lines import OrderLine
+    from pipeline.queue.order_lines import OrderLine
     from pipeline.queue.orders import OrderLog
 
 OTHER: Final = "agents.backend=claude"

@@ -15,7 +15,7 @@ from queued.stores import new_database
 from pipeline.app.ordering import order
 from pipeline.app.work import RepositoryWork
 from pipeline.pids import ProcessId
-from pipeline.queue.lines import OrderStarted, RunWords
+from pipeline.queue.order_lines import OrderStarted, RunWords
 from pipeline.queue.orders import Wanted, log_of
 from pipeline.queue.worker import Worker
 from pipeline.repo import Repository

@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from pipeline.app.triggers import deliver
 from pipeline.queue.drivers import _end  # pyright: ignore[reportPrivateUsage]
-from pipeline.queue.lines import OrderLeft, OrderWorktree
+from pipeline.queue.order_lines import OrderLeft, OrderWorktree
 from pipeline.queue.orders import log_of
 from pipeline.repo import Repository
 

@@ -17,7 +17,15 @@ from queued.stores import log_in
 
 from pipeline.errors import UserError
 from pipeline.pids import ProcessId
-from pipeline.queue.lines import OrderDropped, OrderEnded, OrderLeft, OrderLine, OrderStarted, OrderWorktree, RunWords
+from pipeline.queue.order_lines import (
+    OrderDropped,
+    OrderEnded,
+    OrderLeft,
+    OrderLine,
+    OrderStarted,
+    OrderWorktree,
+    RunWords,
+)
 from pipeline.queue.orders import Order, Wanted
 from pipeline.queue.sqlite import DATABASE
 

@@ -19,7 +19,7 @@ from queued.stores import log_in, new_database
 from waiting import wait_until
 
 from pipeline.errors import UserError
-from pipeline.queue.lines import NotNowError, OrderHeld
+from pipeline.queue.order_lines import NotNowError, OrderHeld
 from pipeline.queue.orders import OrderLog, Wanted
 from pipeline.queue.postgres import PostgresRows, make_schema, session_with, spent_in_fleet, workers_of
 

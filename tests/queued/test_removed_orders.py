@@ -12,7 +12,7 @@ from queued.test_orders import placed, read
 from runs.real import make_repository
 
 from pipeline.app.gc import swept
-from pipeline.queue.lines import OrderDropped, OrderEnded, OrderHeld
+from pipeline.queue.order_lines import OrderDropped, OrderEnded, OrderHeld
 from pipeline.queue.orders import OrderLog, Wanted, log_of
 from pipeline.queue.orders import read as read_orders
 from pipeline.queue.sqlite import DATABASE

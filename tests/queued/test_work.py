@@ -16,7 +16,7 @@ from workflows.test_gates_and_commands import answer, asks
 from workflows.test_gates_and_commands import make as make_recipe
 
 from pipeline.app.work import RepositoryWork
-from pipeline.queue.lines import OrderEnded, OrderWorktree
+from pipeline.queue.order_lines import OrderEnded, OrderWorktree
 from pipeline.queue.orders import OrderLog, log_of
 from pipeline.queue.sqlite import DATABASE
 from pipeline.repo import Repository

@@ -19,7 +19,7 @@ from pipeline.config.layers import Flags
 from pipeline.config.triggers import Source, TriggerTable
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.queue import lines
+from pipeline.queue import order_lines
 from pipeline.queue.orders import Wanted, place
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def ended(here: Outside, outcome: str) -> None:
     """Let all orders end so."""
     with here.log().locked() as log:
         for one in [one for one in log.orders.values() if one.is_open]:
-            log.add(lines.OrderEnded(order=one.id, outcome=outcome, reason="done"))
+            log.add(order_lines.OrderEnded(order=one.id, outcome=outcome, reason="done"))
 
 
 def test_an_issue_has_one_open_order_and_three_attempts(here: Outside) -> None:

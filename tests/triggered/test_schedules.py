@@ -16,7 +16,7 @@ from pipeline.app.work import RepositoryWork
 from pipeline.config.triggers import Source, TriggerTable
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.queue import lines
+from pipeline.queue import order_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,7 +129,7 @@ def test_failures_pause_a_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for day in (2, 3, 4):
         placed = look(here, berlin(2026, 6, day, 3, 0))
         with here.log().locked() as log:
-            log.add(lines.OrderEnded(order=placed[-1].id, outcome="failed", reason="escape"))
+            log.add(order_lines.OrderEnded(order=placed[-1].id, outcome="failed", reason="escape"))
     assert len(look(here, berlin(2026, 6, 5, 3, 0))) == 3
     monkeypatch.setenv("REDFIRST_TRIGGERS__NIGHTLY__ENABLED", "false")
     here.environ = {**here.environ, "REDFIRST_TRIGGERS__NIGHTLY__ENABLED": "false"}

@@ -19,8 +19,8 @@ from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
 from pipeline.faces.cli.text import columned, print_result, print_text, say
 from pipeline.outcomes import PAUSED, Reason
-from pipeline.queue import lines, orders
-from pipeline.queue.lines import OrderLine, RunWords
+from pipeline.queue import order_lines, orders
+from pipeline.queue.order_lines import OrderLine, RunWords
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 
@@ -218,17 +218,17 @@ def line_text(line: OrderLine, order: Order) -> str:
     """Return what a line about orders says, for who watches a worker; empty where it is not for them."""
     what = f"{order.what} ({order.id})"
     match line.data:
-        case lines.OrderPlaced(do=do, via=via):
+        case order_lines.OrderPlaced(do=do, via=via):
             return f"{what}: in the queue, to be {'run' if do == 'run' else 'gone on with'} (by {via})"
-        case lines.OrderStarted(log=log):
+        case order_lines.OrderStarted(log=log):
             return f"{what}: {'begun' if len(order.drivers) == 1 else 'begun again'}, its log is {log}"
-        case lines.OrderLeft(why="died", note=note):
+        case order_lines.OrderLeft(why="died", note=note):
             return f"{what}: its driver died ({note})"
-        case lines.OrderLeft(why=why, note=note):
+        case order_lines.OrderLeft(why=why, note=note):
             return f"{what}: {why}{f', {note}' if note else ''}; it stays in the queue"
-        case lines.OrderEnded():
+        case order_lines.OrderEnded():
             return f"{what}: {_ended_text(order)}"
-        case lines.OrderDropped(why=why):
+        case order_lines.OrderDropped(why=why):
             return f"{what}: dropped, {why}. Look at its log: {order.log or 'it has none'}"
         case _:
             return ""

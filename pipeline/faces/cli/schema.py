@@ -104,7 +104,7 @@ _PLACES: Final = {
     "log": "pipeline.app.run_status:LogDocument",
     "explain": "pipeline.app.explanation:ExplainDocument",
     "diff": "pipeline.app.run_status:DiffDocument",
-    "packet": "pipeline.app.packets:Packet",
+    "packet": "pipeline.app.gate_packets:Packet",
     "answered": "pipeline.app.answer:AnsweredDocument",
     "stopped": "pipeline.app.drivers:StoppedDocument",
     "doctor": "pipeline.app.documents:DoctorDocument",

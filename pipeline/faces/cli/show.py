@@ -45,7 +45,7 @@ from pipeline.terminal import Colour, paint, print_document, visible_lines
 
 if TYPE_CHECKING:
     from pipeline.app.explanation import RecipeExplainDocument
-    from pipeline.app.packets import Packet
+    from pipeline.app.gate_packets import Packet
     from pipeline.app.run_result import RecipeDocument, StepLine
     from pipeline.steps.recipe_context import Words
 
@@ -298,7 +298,7 @@ def _review_text(review: ReviewShown) -> list[str]:
 
 def show_packet(folder: Path, here: Repository, at: str | None, *, as_document: bool) -> None:
     """Print what is to be answered at the gate of a run."""
-    from pipeline.app.packets import packet
+    from pipeline.app.gate_packets import packet
 
     worktree = folder.parents[1]
     with advice_as_typed(here, worktree, folder.name):
@@ -351,7 +351,7 @@ def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool 
 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
-    from pipeline.app.packets import gates_place
+    from pipeline.app.gate_packets import gates_place
     from pipeline.app.run_result import counted_checkpoints
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"

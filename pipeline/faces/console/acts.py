@@ -21,9 +21,9 @@ from pipeline.app.answer import Approval, Rejection, Reply, abandon, answerer, d
 from pipeline.app.attend import attend
 from pipeline.app.drivers import stop
 from pipeline.app.explanation import explain_run, mistakes_of
+from pipeline.app.gate_packets import QUESTION, Packet, packet
 from pipeline.app.live_view import live_view
 from pipeline.app.ordering import queue_document
-from pipeline.app.packets import QUESTION, Packet, packet
 from pipeline.app.run_list import RunLine, list_runs
 from pipeline.errors import UserError
 from pipeline.faces.console.frame import status_of, wants_json
@@ -33,7 +33,7 @@ from pipeline.faces.console.patches import PatchFile, files_of, tests_of
 from pipeline.faces.console.texts import clipped, field_text
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import orders
-from pipeline.queue.lines import RunWords
+from pipeline.queue.order_lines import RunWords
 from pipeline.repo import GitError, Repository
 from pipeline.run.gates import WAYS_BACK, GateAnswer
 from pipeline.run.recipe_run import load_run

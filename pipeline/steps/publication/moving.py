@@ -13,8 +13,8 @@ from pipeline.run import tracker
 from pipeline.run.journal_kinds import PublishIntended, PublishMoving
 from pipeline.run.run_ref import keep_publication
 from pipeline.steps.publication.commits import Planned, signature
-from pipeline.steps.publication.holding import hold
 from pipeline.steps.publication.publisher import Base, Blocked, Publisher, blocked, meetings, under_way
+from pipeline.steps.publication.suite_check import hold
 from pipeline.steps.publication.trees import put_on
 from pipeline.testing.verification.recheck import recheck
 from pipeline.testing.verification.results import Status
