@@ -184,6 +184,13 @@ def test_an_entry_that_was_begun_and_left_so_counts_as_empty() -> None:
     assert read_form(REVIEW, answered, begun).report == {"prior": [{"id": "plan-1-02", "status": "resolved"}]}
 
 
+def test_a_folded_text_is_joined_by_blanks() -> None:
+    found = said(
+        REVIEW, "verdict: ACCEPTABLE\nsummary: >-\n  one line\n  and another,\n  and a third\n\n  with a break\n"
+    )
+    assert found.report["summary"] == "one line and another, and a third\nwith a break"
+
+
 @pytest.mark.parametrize(
     ("text", "pointer", "words"),
     [

@@ -366,7 +366,7 @@ class _Reader:
         """Return the text of a scalar; lines of one without quotes stay, which YAML would join."""
         start, end = node.start_mark.index, node.end_mark.index
         if node.style in {"|", ">"}:
-            return str(node.value)
+            return str(node.value).replace("\a", "")  # which ruamel.yaml puts where a folded line was broken
         if self.text[end:].split("\n", 1)[0].lstrip().startswith("#"):
             self.fault(place, f"what stands behind # would be a comment; {_AS_TEXT}")
         if node.style is not None:

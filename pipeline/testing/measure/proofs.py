@@ -18,7 +18,7 @@ from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import canonical, is_tracker, protected
 from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.judge.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
-from pipeline.progress import counted
+from pipeline.progress import counted, few
 from pipeline.repo import PLAIN, Entry, TreeChange
 from pipeline.testing.languages import names
 from pipeline.testing.languages.protocol import Selection
@@ -140,7 +140,8 @@ def refusal_of_test(ctx: MeasurementContext, test: ProvingTest, work: Work) -> s
     if is_control(path):
         return f"{path} controls tests or builds: a proof is a test file"
     if not (work.scope.takes(path) and work.layout.is_test(path)):
-        return f"{path} is no place of a test file here: give one beside the tests, named as they are"
+        looked = f"; the runner looks only at {few(work.layout.testpaths)}" if work.layout.testpaths else ""
+        return f"{path} is no place of a test file here: give one beside the tests, named as they are{looked}"
     return ctx.repository.foreign_filters(ctx.checkout.tree, [path]).get(path)
 
 
