@@ -223,7 +223,7 @@ def test_control_records_in_a_file_can_be(tmp_path: Path) -> None:
     started = '{"nonce":"n","n":0,"kind":"session_start","python":"3","pytest":"9"}\n'
     item = (
         '{"nonce":"n","n":1,"kind":"item","id":"test_it.py::test_answer","function":"f","path":"test_it.py",'
-        '"region_sha256":"","case":null,"doctest":false}\n'
+        '"region_sha256":"","case":null,"own":true}\n'
     )
     begun = '{"nonce":"n","n":2,"kind":"start","id":"test_it.py::test_answer"}\n'
     records = tmp_path / "records.jsonl"

@@ -8,6 +8,7 @@ import pytest
 from languages.direct import TOOLCHAIN, files_of, measure, write
 
 from pipeline.judge.evidence.observation import RunState
+from pipeline.judge.evidence.red import derive_new_ids
 from pipeline.judge.policy.rights import Change, ChangeKind, judge
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.reports.fields import Action, FileChange
@@ -141,3 +142,33 @@ def test_the_maker_changes_none_of_them_even_when_the_task_names_it(tmp_path: Pa
     task = Task(id="1", title="t", files=(FileChange(path=path, action=Action.MODIFY),), test_files=())
     scope = scope_of(observed, task, sorted(files_of(root)), TOOLCHAIN.sources)
     assert judge(Writes.TASK, Change(path, ChangeKind.MODIFIED), production_grants(task), scope).rule == "test-file"
+
+
+CHECKS = """
+import pytest
+
+
+class Item(pytest.Item):
+    def runtest(self):
+        assert "\\t" not in self.path.read_text()
+
+
+class File(pytest.File):
+    def collect(self):
+        yield Item.from_parent(self, name="STYLE")
+
+
+def pytest_collect_file(file_path, parent):
+    return File.from_parent(parent, path=file_path) if file_path.suffix == ".py" else None
+"""
+
+
+def test_what_a_tool_says_of_each_source_makes_no_test_files_and_no_new_tests(tmp_path: Path) -> None:
+    files = {"conftest.py": CHECKS, "pkg/app.py": CODE, "tests/test_app.py": TEST}
+    before = measure(write(tmp_path, files))
+    assert {entry for entry in before.records if entry.endswith("::STYLE")} >= {"pkg/app.py::STYLE"}
+    assert not before.layout.is_test_side("pkg/app.py")
+    assert before.layout.is_test("tests/test_app.py")
+    after = measure(write(tmp_path, {**files, "pkg/app.py": f"{CODE}\n", "tests/test_more.py": TEST}))
+    assert "tests/test_more.py::STYLE" in after.records
+    assert derive_new_ids(before, after) == ("tests/test_more.py::test_it",)

@@ -69,9 +69,12 @@ def derive_new_ids(before: Observation, after: Observation, allowed: frozenset[s
         sorted(
             entry
             for entry, record in after.records.items()
-            if entry not in before.records
-            or before.records[entry].region_sha256 != record.region_sha256
-            or (may_change(record, allowed) and _fails_since(before.records[entry], record))
+            if record.region_sha256  # a tool says it of the whole file, and nobody wrote it
+            and (
+                entry not in before.records
+                or before.records[entry].region_sha256 != record.region_sha256
+                or (may_change(record, allowed) and _fails_since(before.records[entry], record))
+            )
         )
     )
 

@@ -78,7 +78,7 @@ class Item(_Line):
     path: str
     region_sha256: str
     case: Case | None
-    doctest: bool
+    own: bool  # not so what is read from production: doctests, and what a tool says of a source
 
 
 class Start(_Line):
@@ -196,7 +196,7 @@ def observe(sessions: Sequence[Session], *, command: tuple[str, ...], tail: str)
     if state is RunState.UNUSABLE and any(session.forged for session in sessions):
         return Observation(state=state, detail=detail, command=command, tail=tail)
     files = {record.path: record.sha256 for record in everything if isinstance(record, FileLine)}
-    tests = {record.path for record in everything if isinstance(record, Item) and not record.doctest}
+    tests = {record.path for record in everything if isinstance(record, Item) and record.own}
     records = _tests(sessions, everything)
     errors = {
         record.path: CollectionError(path=record.path, fault=record.fault)

@@ -55,6 +55,11 @@ def is_doctest(node: Any) -> bool:
     return any("doctest" in kind.__name__.lower() for kind in type(node).__mro__)
 
 
+def is_check(node: Any) -> bool:
+    """Return whether a node stands for what a tool says of a source (style, types): it makes no test file of that."""
+    return path_of(node).endswith(".py") and not isinstance(node, (pytest.Module, pytest.Function))
+
+
 SOCKET_VARIABLE = "REDFIRST_SOCKET"
 _HANDLED = [number for number in signal.Signals if number < getattr(signal, "SIGRTMIN", signal.NSIG)]
 """The signals that a program has handlers for. With the thirty real-time ones, which nobody sends, to block them and
@@ -211,7 +216,8 @@ class Recorder:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, None]:
         path = self._workspace.relative(path_of(collector))
-        if path and isinstance(collector, pytest.File) and path not in self._seen_files and not is_doctest(collector):
+        is_new = isinstance(collector, pytest.File) and path not in self._seen_files
+        if path and is_new and not is_doctest(collector) and not is_check(collector):
             self._seen_files.add(path)
             self._records.write("file", path=path, sha256=self._workspace.sha256(path))
             self._note_written_meanwhile(path_of(collector))
@@ -286,9 +292,9 @@ class Recorder:
             "id": self._faults.portable(item.nodeid),
             "function": self._faults.portable(function),
             "path": path,
-            "region_sha256": self._region(item, path, parts),
+            "region_sha256": self._region(item, path, parts) if is_doctest(item) or not is_check(item) else "",
             "case": self._cases.of(item, parts),
-            "doctest": is_doctest(item),
+            "own": not is_doctest(item) and not is_check(item),
         }
 
     def _region(self, item: Any, path: str, parts: list[Part]) -> str:
