@@ -74,12 +74,13 @@ _LONGEST: Final = 400
 """Characters of a path that is told; the start of a longer one is enough to find it."""
 
 
-def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -> tuple[Desk, Asked]:
+def waiting_desk(run: str | None, role: Role | None, task: str | None, command: str = "hand-in") -> tuple[Desk, Asked]:
     """Return the one desk that waits here, or at which a run waits, with what is asked there.
 
     Args:
         run: The run; None for any.
         role: Who is asked; None for any.
+        task: The task that it is about; None for any.
         command: What is wanted of it, for the message where several wait.
 
     Raises:
@@ -101,16 +102,15 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
             for desk in desks_of(each.folder, state_of_run(state, roster.repository.at(each.worktree), each.name))
         ]
     waiting = [(desk, asked) for desk in found if (asked := desk.asked()) is not None]
-    known = [(desk, asked) for desk, asked in waiting if role in {None, asked.role}]
+    known = [(desk, asked) for desk, asked in waiting if role in {None, asked.role} and task in {None, asked.task}]
     if len(known) == 1:
         return known[0]
-    commands = tuple(f"redfirst {command} {asked.run_id} --role {asked.role}" for _, asked in known or waiting)
+    shown = ((each, f" --task {each.task}" if each.task else "") for _, each in known or waiting)
+    commands = tuple(f"redfirst {command} {each.run_id} --role {each.role}{about}" for each, about in shown)
     if known:
-        raise UserError(
-            "More than one desk waits. Say which.", Reason.USAGE, details={"desks": commands}, actions=commands
-        )
+        raise UserError("Several desks wait. Say which.", Reason.USAGE, details={"desks": commands}, actions=commands)
     if waiting:
-        raise UserError(f"No desk waits for @{role} here.", Reason.USAGE, details={"desks": commands}, actions=commands)
+        raise UserError("No such desk waits here.", Reason.USAGE, details={"desks": commands}, actions=commands)
     for place in runs:
         _refuse_gone(place)
     driven = [place.folder for place in runs if FileLease.is_held(place.folder)]

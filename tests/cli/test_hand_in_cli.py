@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import pty
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import termios
@@ -684,6 +686,7 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     assert '\n* findings: {"severity"?: "BLOCK" | "HIGH" | "MEDIUM" | "LOW", ' in told
     assert told.endswith("A BLOCK or HIGH finding without `evidence` counts as MEDIUM.\n")
     assert all(word in told.partition("(verdict): ")[2] for word in ("ACCEPTABLE", "NEEDS WORK", "BLOCK"))
+    shutil.rmtree(review.folder)
     ruling = lay_out(repository, Role.CHECK, "judge", number=5, question=Question.NOT_TESTABLE)
     ruling.put(ruling.prompt, asked)
     assert "the word that decides (accepted): yes, no\n" in desk_command("--role", "check").stdout
@@ -691,7 +694,25 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     assert several.returncode == 2
     assert "  - redfirst desk run-GAL-1 --role check\n" in several.stderr
     assert desk_command("--role", "make", "--print").stdout == f"{desk.files}\n"
-    assert "No desk waits for @test" in desk_command("--role", "test").stderr
+    assert "No such desk waits here" in desk_command("--role", "test").stderr
+
+
+def test_of_two_desks_of_a_role_the_task_says_which(repository: Repository) -> None:
+    for number, task in ((6, "1"), (7, "2")):
+        desk = lay_out(repository, Role.TEST, "write-tests", number=number)
+        asked = desk.asked()
+        assert asked is not None
+        desk.ask(asked.model_copy(update={"task": task}))
+        desk.put(desk.prompt, "# What is asked: write-tests\n")
+    several = redfirst("desk", "--role", "test")
+    assert several.returncode == 2
+    commands = re.findall("  - redfirst (desk .*)", several.stderr)
+    assert commands == [f"desk run-GAL-1 --role test --task {task}" for task in ("1", "2")]
+    assert [redfirst(*each.split(), "--print").stdout.split("/")[-2] for each in commands] == [
+        "006-step-test",
+        "007-step-test",
+    ]
+    assert "Several desks wait" in redfirst("hand-in", "--role", "test", "--verdict", "BLOCKED").stderr
 
 
 def test_desk_opens_a_shell_there(repository: Repository, tmp_path: Path) -> None:

@@ -282,7 +282,9 @@ def test_a_task_proven_by_regression_only_is_signed_off_first(lanes: Played) -> 
     assert lanes.rows_of("10") == ["check-tests/ACCEPTABLE", "implement/GREEN"]
     assert lanes.dispatches("check-tests", task="10") == [], "the review of the split has answered"
     assert lanes.dispatches("write-tests", task="10") == []
-    (entry,) = json.loads(lanes.asked("final-review").text("not_testable"))
+    judged, _, manifest = lanes.asked("final-review").text("not_testable").partition("\n[")
+    assert "accepted with the split" in judged
+    (entry,) = json.loads(f"[{manifest}")
     assert (entry["task"], entry["reason"]) == ("10", "regression")
 
 

@@ -43,11 +43,13 @@ if TYPE_CHECKING:
 
 DeskRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits.")]
 DeskRole = Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")]
+DeskTask = Annotated[str | None, typer.Option("--task", metavar="ID", help="Which desk, where two of a role wait.")]
 
 
 def desk(
     run: DeskRun = None,
     role: DeskRole = None,
+    task: DeskTask = None,
     only_print: Annotated[bool, typer.Option("--print", help="Only print the desk's folder.")] = False,
 ) -> None:
     """Go to the desk where a run waits for your work.
@@ -61,7 +63,7 @@ def desk(
 
       cd "$(redfirst desk --print)"
     """
-    found, asked = human_answer.waiting_desk(run, role, "desk")
+    found, asked = human_answer.waiting_desk(run, role, task, "desk")
     found.put(found.shown, asked.token)
     if only_print:
         typer.echo(str(found.files))
@@ -123,6 +125,7 @@ _WAITING: Final = "An editor in a window of its own needs its option to wait, su
 def hand_in(
     run: DeskRun = None,
     role: DeskRole = None,
+    task: DeskTask = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", metavar="FILE", help="The report, as JSON: report-template.json filled in."),
@@ -153,7 +156,7 @@ def hand_in(
 
       redfirst hand-in --give-up "the interface that the task names is not there"
     """
-    desk, asked = human_answer.waiting_desk(run, role)
+    desk, asked = human_answer.waiting_desk(run, role, task)
     schema = asked.report_schema
     number = sum(each is not None for each in (report, verdict, give_up))
     if number:
@@ -264,9 +267,6 @@ def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[s
             "This question has no way to give up. Say what is wrong in the report, or end the run: redfirst abandon "
             f"{asked.run_id}",
             Reason.USAGE,
-            actions=(
-                f"redfirst hand-in {asked.run_id} --role {asked.role} --report FILE",
-                f"redfirst abandon {asked.run_id}",
-            ),
+            actions=(f"{desk_command('hand-in', asked)} --report FILE", f"redfirst abandon {asked.run_id}"),
         )
     return report

@@ -183,9 +183,8 @@ class _Looked:
         for finding, edit in edits.items():
             old, text = edit.old.encode(), self.text(edit.path) if edit.path in self._sources else b""
             if text.count(old) == 1:
-                at = text.index(old)
-                what, line = f"the edit that proves {finding}", text.count(b"\n", 0, at) + 1
-                yield Mutant(edit.path, line, what, at, at + len(old), edit.new.encode())
+                at, what = text.index(old), f"the edit that proves {finding}"
+                yield Mutant(edit.path, text.count(b"\n", 0, at) + 1, what, at, at + len(old), edit.new.encode())
 
     def _of(self, cases: Iterable[TestRecord]) -> Iterator[Mutant]:
         """Yield the faults of one test function: in what it enters of its subject, in what it names, in the rest."""

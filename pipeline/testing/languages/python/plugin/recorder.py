@@ -55,9 +55,10 @@ def is_doctest(node: Any) -> bool:
     return any("doctest" in kind.__name__.lower() for kind in type(node).__mro__)
 
 
-def is_check(node: Any) -> bool:
-    """Return whether a node stands for what a tool says of a source (style, types): it makes no test file of that."""
-    return path_of(node).endswith(".py") and not isinstance(node, (pytest.Module, pytest.Function))
+def is_own(node: Any) -> bool:
+    """Return whether a node makes a test file of its file: not so doctests, and what a tool says of a source."""
+    is_check = path_of(node).endswith(".py") and not isinstance(node, (pytest.Module, pytest.Function))
+    return not is_check and not is_doctest(node)
 
 
 SOCKET_VARIABLE = "REDFIRST_SOCKET"
@@ -216,8 +217,7 @@ class Recorder:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, None]:
         path = self._workspace.relative(path_of(collector))
-        is_new = isinstance(collector, pytest.File) and path not in self._seen_files
-        if path and is_new and not is_doctest(collector) and not is_check(collector):
+        if path and isinstance(collector, pytest.File) and path not in self._seen_files and is_own(collector):
             self._seen_files.add(path)
             self._records.write("file", path=path, sha256=self._workspace.sha256(path))
             self._note_written_meanwhile(path_of(collector))
@@ -292,9 +292,9 @@ class Recorder:
             "id": self._faults.portable(item.nodeid),
             "function": self._faults.portable(function),
             "path": path,
-            "region_sha256": self._region(item, path, parts) if is_doctest(item) or not is_check(item) else "",
+            "region_sha256": self._region(item, path, parts) if is_own(item) or is_doctest(item) else "",
             "case": self._cases.of(item, parts),
-            "own": not is_doctest(item) and not is_check(item),
+            "own": is_own(item),
         }
 
     def _region(self, item: Any, path: str, parts: list[Part]) -> str:

@@ -86,8 +86,7 @@ class Edit:
 
 def _in_braces() -> dict[str, bytes]:
     """Return the words of languages whose blocks stand in braces (Go, Rust)."""
-    left_out, not_done = b"if false { NODE }", b"{ if false NODE }"
-    return {"true": b"true", "false": b"false", "left out": left_out, "not done": not_done}
+    return {"true": b"true", "false": b"false", "left out": b"if false { NODE }", "not done": b"{ if false NODE }"}
 
 
 @dataclass(frozen=True, kw_only=True)
