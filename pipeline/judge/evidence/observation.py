@@ -141,7 +141,10 @@ class Case(Value):
 
 
 class TestRecord(Value):
-    """The record of one test id: its place, source hash and outcome. `reach` is None when the run was not traced."""
+    """The record of one test id: its place, source hash and outcome. `reach` is None when the run was not traced.
+
+    `region_sha256` is empty where a tool speaks of a whole source (style, types): nobody wrote that as a test.
+    """
 
     __test__ = False
 
