@@ -154,7 +154,7 @@ SENTENCES: Final[dict[str, str]] = {
     "SplitTask.depends_on": "Numbers of the tasks before it, from 1.",
     "SplitTask.constraints": "What must not be done.",
     "SplitTask.evidence": "red: tests that fail first. regression: nothing else breaks. Empty: red.",
-    "SplitTask.symptom": "How the bug shows where no assertion fails.",
+    "SplitTask.symptom": "hang or crash: a time-out, or a dead process, is RED, too. Empty: neither.",
     "FileChange.path": _FILE,
     "FileChange.action": _ACTION,
     "FileChange.from": "The old path, of a rename.",
