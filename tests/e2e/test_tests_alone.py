@@ -9,6 +9,9 @@ import pytest
 from e2e.lanes import Played, diagnoses, finding, makes, module_task, plan_for, play, split_into, writes
 from kit import BARE_PYTEST, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, RESULT_ACCEPTED, SPLIT_ACCEPTED, make_project
 
+from pipeline.testing.measure.outcome_words import noticed_lines
+from pipeline.testing.measure.task_evidence import NoticingEvidence
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -37,6 +40,7 @@ FILES = {
     "shop.py": SHOP,
     OLD_FILE: OLD,
     "m2.py": "def value_2():\n    return 0\n",
+    "aside.py": "def many(n):\n    return n > 1 and n < 9 and n != 7\n",
     "TODO/GAL-1.md": ISSUE,
     "TODO/README.md": README,
 }
@@ -184,12 +188,13 @@ def test_a_fix_of_tests_is_held_to_the_edit_that_proved_its_finding(tmp_path: Pa
     edit = {"path": "m2.py", "old": "n * 2", "new": "n * 3"}
     unseen = finding("Twice is untested", concern="test", proof={"edit": edit})
     settled = {"verdict": "ACCEPTABLE", "prior": [{"id": "final-1-01", "status": "resolved"}]}
+    twice = "import aside, m2\n\n\ndef test_twice():\n    aside.many(5)\n    assert m2.twice(5) == 10\n"
     script: tuple[Entry, ...] = (
         writes(2, task="1"),
         {**makes(2, task="1"), "files": {"m2.py": made}},
         {**RESULT_ACCEPTED, "report": {"verdict": "NEEDS WORK", "findings": [unseen]}},
         split_into(only_tests("tests/test_twice.py")),
-        written("import m2\n\n\ndef test_twice():\n    assert m2.twice(5) == 10\n", "tests/test_twice.py", "fix-1"),
+        written(twice, "tests/test_twice.py", "fix-1"),
     )
     script = (*script, {**RESULT_ACCEPTED, "report": settled})
     done = played(tmp_path, *script, tasks=(module_task(2),), extra="[probes]\nmutants = 1\n")
@@ -198,3 +203,6 @@ def test_a_fix_of_tests_is_held_to_the_edit_that_proved_its_finding(tmp_path: Pa
     assert noticing["edits"] == {"final-1-01": edit}
     assert noticing["tests"]["tests/test_twice.py::test_twice"] > 0
     committed(done, "tests/test_twice.py", "test_twice")
+    told = next(noticed_lines(NoticingEvidence.model_validate(noticing)))
+    commits = done.project.document("verify", done.name)["commits"]
+    assert any(told in note for one in commits for note in one["notes"]), (told, commits)

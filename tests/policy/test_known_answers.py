@@ -102,6 +102,8 @@ def test_values_of_a_criterion_that_no_test_has_are_told() -> None:
     assert unused(criteria, weak) == ('task 1 C1 names "DK", which no test of this run has',)
     assert unused(criteria, [*weak, "assert initials(name) == 'DK'"]) == ()
     assert unused({"1 C1": 'it returns `"a\\n"`'}, ["x = 1"]) == (), "an escaped text can be written in many ways"
+    short = {"1 C1": '"%61" counts as "a" and "+" as a blank; an item without "=" is its name'}
+    assert unused(short, ["assert names('%61') == ['a']"]) == (), "a quote of one character is a quote, too"
     assert unused(criteria, []) == (), "where there are no tests of text, nothing is said of text"
 
 

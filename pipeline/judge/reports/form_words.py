@@ -144,7 +144,7 @@ SENTENCES: Final[dict[str, str]] = {
     "tasks": "The tasks, in the order in which they can be done.",
     "SplitTask.title": "The task, in one line.",
     "SplitTask.acceptance_criteria": "What must hold, one sentence each.",
-    "SplitTask.files": "Production files that the task may change.",
+    "SplitTask.files": "Production files that the task may change; none where it changes tests only.",
     "SplitTask.test_files": "Test files that it may change; none where it writes no test.",
     "SplitTask.description": "What is to be done.",
     "SplitTask.symbols": "Names that tests use and that are new, or get another signature; of a method Class.method.",

@@ -327,9 +327,8 @@ class Trial:
         return (self.judge or fate_of)(seen, ids)
 
     def _content(self, mutant: Mutant) -> tuple[Entry, bytes]:
-        repository = self.ctx.repository
-        (entry,) = (each for each in repository.entries(self.tree, mutant.path) if each.path == mutant.path)
-        return entry, repository.blobs([entry.oid])[entry.oid]
+        (entry,) = (each for each in self.ctx.repository.entries(self.tree, mutant.path) if each.path == mutant.path)
+        return entry, self.ctx.repository.blobs([entry.oid])[entry.oid]
 
     def _with(self, entry: Entry, content: bytes) -> str:
         """Return the tree with other content in a file."""
@@ -347,10 +346,8 @@ def unnoticed_functions(fates: Mapping[Mutant, Fate]) -> tuple[str, ...]:
     telling = [m for m in tried if m.rank is not Rank.TEXT]
     noticed = {(m.path, m.function) for m, fate in tried.items() if fate is Fate.KILLED}
     counted = Counter((m.path, m.function) for m in telling)
-    if not noticed and len(telling) >= _ENOUGH:
-        blind = set(counted)
-    else:
-        blind = {place for place, count in counted.items() if count >= _ENOUGH} - noticed
+    least = 1 if not noticed and len(telling) >= _ENOUGH else _ENOUGH
+    blind = {place for place, count in counted.items() if count >= least} - noticed
     return tuple(f"{path}: {function}" for path, function in sorted(blind))
 
 

@@ -143,6 +143,7 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
         unfit=told.count(Fate.UNFIT),
         thrown=thrown,
         edits=passing.edits,
+        about=tuple(sorted(passing.about)),
         not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,

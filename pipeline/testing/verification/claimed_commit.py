@@ -30,6 +30,7 @@ from pipeline.testing.measure.outcome_words import noticed_lines
 from pipeline.testing.measure.red import tried_over_stubs, with_own_signatures, with_stand_ins, with_stubs
 from pipeline.testing.measure.revert import Red, Wanted, not_red
 from pipeline.testing.measure.suspicions import means_of_forgery
+from pipeline.testing.measure.task_evidence import NoticingEvidence
 from pipeline.testing.verification.red_green import Runs, check_green, composed_for, measure_both, measure_red
 from pipeline.testing.verification.results import CommitCheck, Problem, Status, TestLine
 
@@ -320,9 +321,9 @@ class ClaimedCommit:
             return _judged(found, problems)
         composed = composed_for(self.ctx, (self.tree, production), paths, layout)
         functions = {entry: after.records[entry].function for entry in ledger.guards if entry in after.records}
-        about = {change.path for task in self.tasks for change in task.files}
-        kept = self.kept.evidence.noticing
-        passing = Passing(composed, functions, about, layout, edits=kept.edits if kept is not None else {})
+        kept = self.kept.evidence.noticing or NoticingEvidence(tests={})
+        about = {*kept.about, *(change.path for task in self.tasks for change in task.files)}
+        passing = Passing(composed, functions, about, layout, edits=kept.edits)
         noticing = await noticing_probe(self.ctx, self.ctx.config.probes, passing)
         told = next(noticed_lines(noticing))
         notes = (*found.notes, f"no test was RED: all pass over the code before; {told}")

@@ -23,7 +23,7 @@ _COMPARES: Final = re.compile(
     r"==|!=|=>|\bcase\b|\bin\s*[\[({]|\bmatch\b|\.(?:get|equals|Equal|includes|contains)\(|\bis\b"
 )
 _ENTRY: Final = re.compile(rf"(?::|=>)\s*({_VALUE.pattern})\s*(?:[,)}}\]]|$)")
-_QUOTED: Final = re.compile(r"""(?<![\w"'])(?:"([^"\\\n]{2,80})"|'([^'\\\n]{2,80})')(?![\w"'])""")
+_QUOTED: Final = re.compile(r"""(?<![\w"'])(?:"([^"\\\n]{1,80})"|'([^'\\\n]{1,80})')(?![\w"'])""")
 _COMMON: Final = frozenset({"100", "255", "256", "1000", "1024", "200", "404", "500", '"utf-8"'})
 _LEAST_DIGITS: Final = 3
 _DEFINES: Final = re.compile(
@@ -77,7 +77,7 @@ def unused(criteria: Mapping[str, str], tests: Collection[str]) -> tuple[str, ..
         f'task {name} names "{value}", which no test of this run has'
         for name, text in criteria.items()
         for value in dict.fromkeys(one or other for one, other in _QUOTED.findall(text))
-        if tests and value not in words
+        if tests and len(value) > 1 and value not in words
     )
 
 
