@@ -81,8 +81,8 @@ class NoticingEvidence(TriedFaults):
 
     `tests` are their functions, with the number of faults that each noticed by its own judgement, not since the code
     threw. With the faults that are `unfit` nothing but that happened; `thrown` are those of them that are known.
-    `edits` are the edits that proved findings, by their ids, which were tried first; `about` are the files of the subject,
-    whose faults came next.
+    `edits` are the edits that proved findings, by their ids, which were tried first. `about` are the files of the
+    subject, whose faults came next.
     """
 
     tests: Mapping[str, int]
