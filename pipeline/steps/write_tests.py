@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.findings import Finding
     from pipeline.judge.reports.proofs import ProvingTest
     from pipeline.steps.context import Context
+    from pipeline.steps.evidence.red import Added
 
 
 async def run(ctx: Context) -> Event:
@@ -176,7 +177,7 @@ async def measured(
         proved_by=proved_by(ctx, tree),
     )
     names = [*([answer] if answer is not None else []), write_evidence(ctx, evidence)]
-    names.append(ctx.write(words, _red_md(task, signal, found, report, noticing)))
+    names.append(ctx.write(words, _red_md(task, signal, found, report, added)))
     return Event(signal=signal, tree=tree, note=_note(signal, found, report, noticing), evidence=tuple(names))
 
 
@@ -237,12 +238,12 @@ def _red_md(
     signal: Signal,
     measured: MeasuredRed,
     report: ReadyTests,
-    noticing: NoticingEvidence | None,
+    added: Added | None,
 ) -> str:
     """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
     verdict = measured.verdict
     head = f"# RED measurement of task {task.id}: {signal}\n\nCommand: `{' '.join(measured.after.command)}`"
-    refused = verdict.illegal if noticing is None else ()  # that they pass is no fault of theirs
+    refused = verdict.illegal if added is None else ()  # that they pass is no fault of theirs
     said = [f"refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in refused]
     said += [f"refused: {line}" for line in _untrue(measured, report)]
     before = dict.fromkeys(verdict.varied_before, ", in an earlier measurement of the same bytes")
@@ -253,7 +254,9 @@ def _red_md(
     said += [f"{entry}: passes (guard)" for entry in sorted({*verdict.ledger.guards} - {one.id for one in refused})]
     if verdict.all_new_pass:
         said.append("every new test passes on the code as it is")
-        said += noticed_lines(noticing) if noticing is not None else ()
+        if added is not None:
+            said += [f"{entry}: RED before the run: {red.message}" for entry, red in added.before_run.items()]
+            said += noticed_lines(added.noticing)
     elif verdict.structural_only and not verdict.illegal:
         said.append("every new test passes on stubs: none of them looks at what the new code does")
     asks = f"@test asks: {block(report.escalation_reason)}" if report.escalation_reason.strip() else ""

@@ -159,7 +159,7 @@ def test_the_owner_reads_what_the_final_review_was_told_and_what_no_test_noticed
     assert f"- {told}" in summary
     probes = json.loads(played.artifact("evidence/task-1.json"))["probes"]["mutation"]["survivors"]
     assert probes, "a fault is left for the owner to read"
-    assert all(f"- no test noticed: greet.py:{one['line']}: {one['what']}" in summary for one in probes)
+    assert all(f"- at that time no test noticed: greet.py:{one['line']}: {one['what']}" in summary for one in probes)
 
 
 def test_the_smallest_run_starts_fewer_than_ninety_processes_of_git(tmp_path: Path) -> None:

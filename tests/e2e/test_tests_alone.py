@@ -183,6 +183,28 @@ def test_a_fix_of_tests_alone_after_the_final_review(tmp_path: Path, evidence: s
     committed(done, NEW_FILE, "test_members_get_ten_off")
 
 
+@pytest.mark.broad
+def test_of_a_fix_of_tests_those_that_fail_over_the_start_need_not_notice_a_fault(tmp_path: Path) -> None:
+    settled = {"verdict": "ACCEPTABLE", "prior": [{"id": "final-1-01", "status": "resolved"}]}
+    unseen = finding("Two is untested", concern="test")
+    text = "import m2\n" + HEAD + GOOD + "\n\ndef test_two():\n    assert m2.value_2() == 2\n"
+    script: tuple[Entry, ...] = (
+        writes(2, task="1"),
+        makes(2, task="1"),
+        {**RESULT_ACCEPTED, "report": {"verdict": "NEEDS WORK", "findings": [unseen]}},
+        split_into(only_tests(evidence="red")),
+        written(text, task="fix-1"),
+        {**RESULT_ACCEPTED, "report": settled},
+    )
+    done = played(tmp_path, *script, tasks=(module_task(2),))
+    assert done.rows_of("fix-1") == ["write-tests/TESTS_KEPT", "implement/GREEN"], done.rows
+    noticing = json.loads(done.artifact("evidence/task-fix-1.json"))["noticing"]
+    assert list(noticing["tests"]) == [f"{NEW_FILE}::test_members_get_ten_off"]
+    words = [path.read_text() for path in (done.folder / "evidence").glob("red-*.md")]
+    assert any(f"{NEW_FILE}::test_two: RED before the run: " in text for text in words), words
+    committed(done, NEW_FILE, "test_two")
+
+
 def test_a_fix_of_tests_is_held_to_the_edit_that_proved_its_finding(tmp_path: Path) -> None:
     made = "def value_2():\n    return 2\n\n\ndef twice(n):\n    return n * 2\n"
     edit = {"path": "m2.py", "old": "n * 2", "new": "n * 3"}

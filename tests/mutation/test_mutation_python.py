@@ -111,3 +111,15 @@ def test_each_function_has_its_turn_and_decisions_come_first() -> None:
     assert [mutant.function for mutant in found] == ["f0", "f1", "f2", "f3"] * 2
     assert all("text" not in mutant.what for mutant in found)
     assert len({(mutant.function, mutant.line) for mutant in found}) == 8
+
+
+def test_of_a_large_file_all_faults_of_the_functions_that_are_meant_are_found() -> None:
+    many = "".join(f"def f{number}(n):\n    return n + {number}\n\n\n" for number in range(150))
+    asked = "class Cart:\n  def asked(self, a, b):\n    if a > b and a != 3:\n      return a\n    return a - b\n"
+    source = (many + asked).encode()
+    lines = range(1, source.count(b"\n") + 1)
+    everywhere = mutants("a.py", source, lines, at_most=100)
+    meant = mutants("a.py", source, lines, at_most=100, within=("asked",))
+    assert sum(one.function == "Cart.asked" for one in everywhere) <= 1
+    assert {one.function for one in meant} == {"Cart.asked"}
+    assert len({one.line for one in meant}) > 1

@@ -40,8 +40,9 @@ from pipeline.testing.measure.red import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from pipeline.judge.evidence.red_tests import RedEntry
     from pipeline.judge.reports.decode import Malformed
     from pipeline.testing.measure.task_evidence import NoticingEvidence
 
@@ -68,10 +69,14 @@ class MeasuredRed:
 
 @dataclass(frozen=True)
 class Added:
-    """Tests that all pass over the code as it is, as they were measured there, and what they notice."""
+    """Tests that all pass over the code as it is, as they were measured there, and what they notice.
+
+    `before_run` are those of a fix of tests alone that are RED over the start of the run: they need not notice a fault.
+    """
 
     found: MeasuredRed
     noticing: NoticingEvidence
+    before_run: Mapping[str, RedEntry]
 
 
 async def measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -> MeasuredRed:
@@ -124,14 +129,17 @@ async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str,
     if not here.verdict.all_new_pass:
         return None
     records = here.after.records
-    tests = {entry: records[entry].function for entry in here.verdict.new_ids if entry in records}
+    red = verdict.ledger.red if over_start else {}
+    functions = {one.function for one in red.values()}
+    new = (records[entry] for entry in here.verdict.new_ids if entry in records)
+    tests = {record.id: record.function for record in new if record.function not in functions}
     about = {change.path for change in task.files} | planned_files(ctx)
     traced = here.traced if here.tree == tree else None
     passing = Passing(tree, tests, about, here.after.layout, traced, edits_in_question(ctx))
     noticing = await noticing_probe(ctx, ctx.config.probes, passing)
     if over_start and not (noticing.notices or verdict.all_new_pass):
         return None  # what is wrong with them over the start tells more
-    return Added(here, noticing)
+    return Added(here, noticing, red)
 
 
 async def _red_over(

@@ -122,7 +122,7 @@ def _evidence(ctx: Context) -> str:
         lines.append(f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else none)
         if evidence.probes:
             lines += [f"probes: {said}"] if (said := in_short(evidence.probes)) else []
-            lines += [f"no test noticed: {one_line(line)}" for line in survivors(evidence.probes)]
+            lines += [f"at that time no test noticed: {one_line(line)}" for line in survivors(evidence.probes)]
         parts.append(f"### Task {task.id}\n\n{bullets(lines)}")
     return "\n\n".join(parts)
 

@@ -102,9 +102,11 @@ def edited(content: bytes, old: str, new: str) -> bytes | None:
     return _within_limits(lambda _: None, limited(cosmetic.edited), content, old, new)
 
 
-def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int) -> tuple[Mutant, ...]:
+def mutants(
+    path: str, source: bytes, lines: Collection[int], *, at_most: int, within: Collection[str] | None = None
+) -> tuple[Mutant, ...]:
     """Return small faults to put into a source; none if it cannot be read."""
-    return _within_limits(lambda _: (), limited(faults.mutants), path, source, frozenset(lines), at_most)
+    return _within_limits(lambda _: (), limited(faults.mutants), path, source, frozenset(lines), at_most, within)
 
 
 def stopped(path: str, source: bytes, place: int) -> bytes | None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.proofs import Edit
 
 
-_MOST_FILES: Final = 12
+_MOST_READ: Final = 24
 _PER_TEST: Final = 3
 _PER_FILE: Final = 100
 _OFF: Final = "`[probes] mutants` is 0"
@@ -104,7 +104,7 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
     entries = {entry.path: entry for entry in ctx.repository.entries(tree) if entry.mode in PLAIN}
     looked = _Looked(ctx, entries, layout, passing.about)
     most = max(wanted.mutants, _PER_TEST * len(functions))
-    chosen = (*looked.proofs(passing.edits), *looked.faults(records.values(), most))
+    chosen = tuple(dict.fromkeys((*looked.proofs(passing.edits), *looked.faults(records.values(), most))))
     if not chosen:
         unsure = any(_may_reach_anything(record) for record in records.values())
         return NoticingEvidence(tests=dict.fromkeys(functions, 0), trouble=_UNKNOWN if unsure else "")
@@ -161,7 +161,7 @@ class _Looked:
         self._sources = [path for path in sorted(entries) if takes_faults(ctx, layout, path)]
         self._about = about
         self._texts: dict[str, bytes] = {}
-        self._read: dict[str, tuple[Mutant, ...]] = {}
+        self._read: dict[tuple[str, frozenset[str] | None], tuple[Mutant, ...]] = {}
 
     def text(self, path: str) -> bytes:
         """Return the content of a file."""
@@ -180,12 +180,15 @@ class _Looked:
         yield from list(dict.fromkeys(mutant for mutant in turns if mutant is not None))[:most]
 
     def proofs(self, edits: Mapping[str, Edit]) -> Iterator[Mutant]:
-        """Yield the edits that are of these sources still, each as one fault."""
+        """Yield the edits that are of these sources still, each as one fault, and a few faults of its lines."""
         for finding, edit in edits.items():
             old, text = edit.old.encode(), self.text(edit.path) if edit.path in self._sources else b""
             if text.count(old) == 1:
                 at, what = text.index(old), f"the edit that proves {finding}"
-                yield Mutant(edit.path, text.count(b"\n", 0, at) + 1, what, at, at + len(old), edit.new.encode())
+                line = text.count(b"\n", 0, at) + 1
+                yield Mutant(edit.path, line, what, at, at + len(old), edit.new.encode())
+                lines = range(line, line + old.rstrip(b"\n").count(b"\n") + 1)
+                yield from mutants(edit.path, text, lines, at_most=_PER_TEST)
 
     def _of(self, cases: Iterable[TestRecord]) -> Iterator[Mutant]:
         """Yield the faults of one test function: in what it enters of its subject, in what it names, in the rest."""
@@ -207,14 +210,15 @@ class _Looked:
         names_in: defaultdict[str, list[str]] = defaultdict(list)
         for path, name in places:
             names_in[path].append(name)
-        found = (mutant for path in self._sources if path in names_in for mutant in self._all(path))
-        yield from spread(one for one in found if any(_is_of(one.function, name) for name in names_in[one.path]))
+        there = (path for path in self._sources if path in names_in)
+        yield from spread(mutant for path in there for mutant in self._all(path, frozenset(names_in[path])))
 
-    def _all(self, path: str) -> tuple[Mutant, ...]:
-        if path not in self._read and len(self._read) < _MOST_FILES:
-            text = self.text(path)
-            self._read[path] = mutants(path, text, range(1, text.count(b"\n") + 2), at_most=_PER_FILE)
-        return self._read.get(path, ())
+    def _all(self, path: str, within: frozenset[str] | None = None) -> tuple[Mutant, ...]:
+        read, text = (path, within), self.text(path)
+        if read not in self._read and len(self._read) < _MOST_READ:
+            every = range(1, text.count(b"\n") + 2)
+            self._read[read] = mutants(path, text, every, at_most=_PER_FILE, within=within)
+        return self._read.get(read, ())
 
 
 def _may_reach_anything(record: TestRecord) -> bool:
@@ -230,8 +234,3 @@ def _place(entry: str) -> tuple[str, str]:
     """Return path and dotted name of what a test enters or refers to."""
     path, _, name = entry.partition("::")
     return path, name.replace("::", ".").replace(".<locals>", "")
-
-
-def _is_of(one: str, other: str) -> bool:
-    """Return whether two dotted names may be those of one function: not each language says what it is defined in."""
-    return f".{one}".endswith(f".{other}") or f".{other}".endswith(f".{one}")

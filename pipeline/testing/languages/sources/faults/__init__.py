@@ -113,7 +113,13 @@ def _by_line(group: Iterable[Mutant]) -> list[Mutant]:
 
 
 def mutants(
-    path: str, source: bytes, lines: Collection[int], at_most: int = AT_MOST, *, platform: Platform | None = None
+    path: str,
+    source: bytes,
+    lines: Collection[int],
+    at_most: int = AT_MOST,
+    within: Collection[str] | None = None,
+    *,
+    platform: Platform | None = None,
 ) -> tuple[Mutant, ...]:
     """Return faults of *source* that its tests should detect, the most significant first, spread over its definitions.
 
@@ -125,6 +131,7 @@ def mutants(
         source: Its content. Of what cannot be parsed, or is larger than a megabyte, nothing is returned.
         lines: The lines that may be changed, from 1.
         at_most: How many are wanted.
+        within: The functions that they may lie in, "" for the top of the file; None for any.
         platform: What the tests run on; by default this machine. Where it runs nothing, there is no fault.
     """
     grammar = _grammar(path) if lines and len(source) <= _LARGEST else None
@@ -133,6 +140,8 @@ def mutants(
     seen = {_form(source)}
     kept: list[Mutant] = []
     for mutant in spread(grammar.candidates(path, source, lines, platform or here())):
+        if within is not None and not any(_is_of(mutant.function, name) for name in within):
+            continue
         if len(kept) >= at_most:
             break
         changed = mutant.apply(source)
@@ -140,6 +149,11 @@ def mutants(
             seen.add(_form(changed))
             kept.append(mutant)
     return tuple(kept)
+
+
+def _is_of(one: str, other: str) -> bool:
+    """Return whether two dotted names may be those of one function: not each language says what it is defined in."""
+    return f".{one}".endswith(f".{other}") or f".{other}".endswith(f".{one}")
 
 
 def stopped(path: str, source: bytes, place: int) -> bytes | None:
