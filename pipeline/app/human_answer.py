@@ -646,7 +646,7 @@ _REDRAFTED: Final = ("previous_plan", "previous_tasks")
 """The artifacts of whoever is to draft again; what was edited at a gate stands in them."""
 _TESTS: Final = "write-tests"
 _READY: Final = "TESTS_READY"
-_MOST_LINES: Final = 24
+_MOST_LINES: Final = 40
 _MOST_CHARS: Final = 2000
 _SECTION: Final = re.compile(r"^## (.*)$")
 _HEADING: Final = re.compile(r"^#+ ")

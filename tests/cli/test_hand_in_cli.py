@@ -671,6 +671,9 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     lay_artifact(desk, "diagnosis", "# Diagnosis\n\nround() takes half a cent\nto the even neighbour.\n")
     why = "What led here:\n  Diagnosis\n  round() takes half a cent\n  to the even neighbour.\n"
     assert desk_command("GAL-1").stdout == f"{told}\n{why}"
+    lay_artifact(desk, "findings", "# The review\n")
+    (desk.files.parent / "artifacts" / "findings" / "plan-simplify.md").write_text("# The advice\n")
+    assert "What led here:\n  The review\n  The advice\n" in desk_command("GAL-1").stdout, "what decides comes first"
     assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
     request = (
         "# What is asked: implement\n\nMake `A task` in `../PROMPT.md`.\n\n* a: one two three\n"

@@ -55,7 +55,7 @@ def test_a_review_shows_our_ids_and_what_became_of_the_verdict() -> None:
             "answers": {"coverage": True, "test_approach": "sound"},
             "findings": [
                 {"severity": "HIGH", "title": "Gap", "location": "task-1", "problem": "p\nq", "evidence": "e",
-                 "edit": {"path": "a.py", "old": "teh", "new": "the"}},
+                 "edit": {"path": "a.py", "old": "teh\\d", "new": "the"}},
             ],
             "out_of_scope": [{"title": "Old bug", "description": "d"}],
         },
@@ -70,7 +70,7 @@ def test_a_review_shows_our_ids_and_what_became_of_the_verdict() -> None:
         "### split-1-01 [HIGH] Gap",
         "- Problem:\n\n  p\n  q",
         "- coverage: yes\n- test approach: sound",
-        "'teh' becomes 'the'",
+        r"'teh\d' becomes 'the'",
         "- Old bug: d",
     ):
         assert piece in text

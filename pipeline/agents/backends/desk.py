@@ -103,8 +103,8 @@ class Asked(Frozen):
         return frozenset(grant.rpartition(" (")[0] for grant in self.write)
 
     def artifact(self, name: str) -> list[Path]:
-        """Return the texts of an artifact that was handed over; none where there is no such artifact."""
-        return sorted((Path(self.exchange).parent / "artifacts" / name).glob("*.md"))
+        """Return the texts of an artifact that was handed over, a review before the advice; none where it is not."""
+        return sorted((Path(self.exchange).parent / "artifacts" / name).glob("*.md"), key=lambda file: file.stem)
 
     def open_findings(self) -> list[OpenFinding]:
         """Return the findings that a re-review answers: those above what is refuted, and none that a proof quotes."""

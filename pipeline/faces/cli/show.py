@@ -117,14 +117,13 @@ _LINES: Final = 20
 
 def show_text(document: ShowDocument, width: int | None = None) -> str:
     """Return how a run stands in 20 lines, what matters most first; the last says how to see the rest."""
-    last_reviews = {one.stage: one for one in document.reviews}.values()  # of the final ones all: fixes came of them
     groups: list[Rows] = [
         _edits(document),
         reading_rows(document.at_gate) if document.at_gate else [],
         [("open" if document.outcome is None else "blocker", finding_text(one)) for one in document.blockers],
         [("task", line) for line in map(_task_line, document.tasks)],
         [("dropped", visible(line)) for line in document.dropped_tests],
-        [("review", _review_line(one)) for one in document.reviews if one.stage == "final" or one in last_reviews],
+        [("review", _review_line(one)) for one in document.reviews],
         [("filed", ", ".join(map(visible, document.follow_ups)))] if document.follow_ups else [],
     ]
     rest = ("rest", f"evidence, reviews, dispatches: redfirst show {visible(document.run_id)} -v")

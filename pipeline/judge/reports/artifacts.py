@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.judge.reports.drafts import Plan, PlannedFile
     from pipeline.judge.reports.fields import OutOfScope, Verdict
+    from pipeline.judge.reports.proofs import Edit
     from pipeline.vocabulary import Signal
 
 PROBLEM = "Problem"
@@ -81,10 +82,10 @@ def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, l
         ("Summary", block(report.summary)),
         ("Notes", bullets(outcome.notes)),
         ("Must Fix", bullets(outcome.must_fix)),
-        ("Answers", _answers(report.answers) if isinstance(report, SplitReview) else ""),
-        ("Criteria", bullets(_criteria(report)) if isinstance(report, ResultReview) else ""),
         ("Findings", "\n\n".join(finding_md(finding) for finding in new)),
         ("Earlier Findings", bullets(_standing(finding) for finding in earlier)),
+        ("Answers", _answers(report.answers) if isinstance(report, SplitReview) else ""),
+        ("Criteria", bullets(_criteria(report)) if isinstance(report, ResultReview) else ""),
         (_FILED, bullets(_bug(bug) for bug in report.out_of_scope)),
     )
 
@@ -98,8 +99,8 @@ def _criteria(report: ResultReview) -> Iterator[str]:
 
 def counted_as(verdict: Verdict, signal: Signal) -> str:
     """Return a verdict, with what it counts as where that is another one."""
-    same = verdict.value.replace(" ", "_") == signal.value
-    return verdict.value if same else f"{verdict}, counted as {signal}"
+    is_signal = verdict.value.replace(" ", "_") == signal.value
+    return verdict.value if is_signal else f"{verdict}, counted as {signal}"
 
 
 def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings) -> str:
@@ -143,7 +144,6 @@ def findings_md(
 
 def finding_md(finding: Finding) -> str:
     """Return one finding as Markdown: an H3 heading and its fields."""
-    edit = finding.edit
     fields = (
         ("Location", finding.location),
         ("Concern", finding.concern or ""),
@@ -153,7 +153,7 @@ def finding_md(finding: Finding) -> str:
         ("Evidence", finding.evidence),
         ("Confidence", finding.confidence),
         ("Proof", _proof(finding)),
-        ("Edit", f"in `{edit.path}`: {edit.old!r} becomes {edit.new!r}" if edit is not None else ""),
+        ("Edit", f"in {_becomes(finding.edit)}" if finding.edit is not None else ""),
         ("Last review says", finding.note),
     )
     text = f"### {finding.id} [{finding.severity}] {one_line(finding.headline)}\n\n{named(fields)}"
@@ -166,16 +166,19 @@ def _proof(finding: Finding) -> str:
     proof, measured = finding.proof, finding.measured
     if proof is None:
         return ""
-    given = f"test `{proof.test.path}`" if proof.test is not None else ""
-    if proof.edit is not None:
-        given = f"edit of `{proof.edit.path}`: {proof.edit.old!r} becomes {proof.edit.new!r}"
+    given = f"edit of {_becomes(proof.edit)}" if proof.edit else f"test `{proof.test.path}`" if proof.test else ""
     return given if measured is None else f"{given}: {measured.found}: {measured.why}"
 
 
+def _becomes(edit: Edit) -> str:
+    """Return an edit in words; a text of one line is shown as it stands in the file."""
+    old, new = (f"'{text}'" if text.isprintable() else repr(text) for text in (edit.old, edit.new))
+    return f"`{edit.path}`: {old} becomes {new}"
+
+
 def _standing(finding: Finding) -> str:
-    note = f": {finding.note}" if finding.note else ""
     weight = f" [{finding.severity}]" if finding.status is Status.OPEN else ""
-    return f"{finding.id}{weight} {finding.headline} - {finding.status}{note}"
+    return f"{finding.id}{weight} {finding.headline} - {finding.status}{f': {finding.note}' if finding.note else ''}"
 
 
 def _advice(advice: Advisory) -> str:

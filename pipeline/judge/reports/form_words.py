@@ -26,7 +26,7 @@ SENTENCES: Final[dict[str, str]] = {
     "ReviewFinding.location": _WHERE,
     "ReviewFinding.problem": "What is wrong, in full.",
     "ReviewFinding.risk": "What happens if it stays.",
-    "ReviewFinding.suggestion": "What to do.",
+    "ReviewFinding.suggestion": "What is to be done; a short one is the title of a proved fix.",
     "ReviewFinding.evidence": "What shows it: a line of code, an output, a failing call.",
     "ReviewFinding.concern": "What it is about; the final review sends it there.",
     "ReviewFinding.confidence": "How sure you are.",

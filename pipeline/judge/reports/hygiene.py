@@ -33,7 +33,7 @@ _BODY_STATEMENTS: Final = 3
 _FILES_PER_TASK: Final = 2
 SUBJECT: Final = 72
 """The longest first line of a commit message; it holds a task's title behind the commit's type."""
-_LONGEST_TITLE: Final = SUBJECT - len("refactor: ")
+LONGEST_TITLE: Final = SUBJECT - len("refactor: ")
 
 
 def lint_plan(text: str, *, files: Sequence[FileChange], existing: Collection[str]) -> tuple[Problem, ...]:
@@ -265,9 +265,9 @@ def _task_size(text: str, task: Task) -> Iterator[Problem]:
 
 
 def _title(document: Document, task: Task) -> Iterator[Problem]:
-    if len(task.title) > _LONGEST_TITLE:
+    if len(task.title) > LONGEST_TITLE:
         line = next((line.number for line in document.headings), 1)
-        message = f"the title has {len(task.title)} characters; a commit's subject cuts it behind {_LONGEST_TITLE}"
+        message = f"the title has {len(task.title)} characters; a commit's subject cuts it behind {LONGEST_TITLE}"
         yield Problem(line, "H018", message, Weight.NOTE)
 
 

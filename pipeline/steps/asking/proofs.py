@@ -10,6 +10,7 @@ from pipeline.judge.reports.artifacts import finding_md
 from pipeline.judge.reports.drafts import SplitReport, SplitTask
 from pipeline.judge.reports.fields import Concern, FileChange, Severity
 from pipeline.judge.reports.findings import Finding, MeasuredFinding, StageFindings
+from pipeline.judge.reports.hygiene import LONGEST_TITLE
 from pipeline.judge.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
 from pipeline.judge.reports.tasks import Task, tasks_from_split
 from pipeline.judge.reports.untrusted_text import one_line
@@ -143,7 +144,7 @@ def task_of(ctx: Context, finding: Finding, id_: str) -> Task | None:
     passes = "passes" if len(measured.tests) == 1 else "pass"
     drafted = SplitTask(
         title=_title_of(finding),
-        acceptance_criteria=(f"{tests} {passes}. Before the fix the finding holds: {finding.headline}",),
+        acceptance_criteria=(f"{tests} {passes}. Before the fix: {finding.headline}",),
         files=tuple(FileChange(path=path, action=Action.MODIFY) for path in code),
         test_files=(FileChange(path=proof.test.path, action=Action.CREATE),),
         description="\n\n".join(f"{name}: {part.strip()}" for name, part in parts.items() if part.strip()),
@@ -156,7 +157,7 @@ def task_of(ctx: Context, finding: Finding, id_: str) -> Task | None:
 def _title_of(finding: Finding) -> str:
     """Return what is to be done, which becomes the subject of the commit; the fault where that is not said in short."""
     wanted = one_line(finding.suggestion.strip().partition("\n")[0]).rstrip(".")
-    return wanted if 0 < len(wanted) <= _TITLE else one_line(finding.headline)[:_TITLE].strip()
+    return wanted if 0 < len(wanted) <= LONGEST_TITLE else one_line(finding.headline)[:_TITLE].strip()
 
 
 async def said_by_person(ctx: Context) -> Finding | None:
