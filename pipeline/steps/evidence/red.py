@@ -129,7 +129,7 @@ async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str,
     if not here.verdict.all_new_pass:
         return None
     records = here.after.records
-    red = verdict.ledger.red if over_start else {}
+    red: Mapping[str, RedEntry] = verdict.ledger.red if over_start else {}
     functions = {one.function for one in red.values()}
     new = (records[entry] for entry in here.verdict.new_ids if entry in records)
     tests = {record.id: record.function for record in new if record.function not in functions}
