@@ -187,7 +187,7 @@ def test_a_fix_of_tests_alone_after_the_final_review(tmp_path: Path, evidence: s
 def test_of_a_fix_of_tests_those_that_fail_over_the_start_need_not_notice_a_fault(tmp_path: Path) -> None:
     settled = {"verdict": "ACCEPTABLE", "prior": [{"id": "final-1-01", "status": "resolved"}]}
     unseen = finding("Two is untested", concern="test")
-    text = "import m2\n" + HEAD + GOOD + "\n\ndef test_two():\n    assert m2.value_2() == 2\n"
+    text = "import m2\n" + HEAD + GOOD + "\n\ndef test_two():\n    assert m2.value_2() != 0\n"
     script: tuple[Entry, ...] = (
         writes(2, task="1"),
         makes(2, task="1"),

@@ -289,6 +289,9 @@ def test_a_region_changes_with_the_test_and_its_decorators_and_nothing_else(tmp_
     assert before["TestB::test_b"] != regions(source.replace("assert True", "assert 1"))["TestB::test_b"]
     after = regions(source.replace("[1]", "[1, 2]"))
     assert after["test_a[1]"] != before["test_a[1]"]
+    (tmp_path / "test_it.py").write_text((tmp_path / "test_it.py").read_text().rstrip())
+    unended = {entry.partition("::")[2]: one.region_sha256 for entry, one in measure(tmp_path).records.items()}
+    assert unended["TestB::test_b"] == before["TestB::test_b"], "what ends the last line of a file is none of its test"
 
 
 @pytest.mark.broad

@@ -130,16 +130,16 @@ async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str,
         return None
     records = here.after.records
     red: Mapping[str, RedEntry] = verdict.ledger.red if over_start else {}
-    functions = {one.function for one in red.values()}
-    new = (records[entry] for entry in here.verdict.new_ids if entry in records)
-    tests = {record.id: record.function for record in new if record.function not in functions}
+    tests = {entry: records[entry].function for entry in here.verdict.new_ids if entry in records}
     about = {change.path for change in task.files} | planned_files(ctx)
     traced = here.traced if here.tree == tree else None
     passing = Passing(tree, tests, about, here.after.layout, traced, edits_in_question(ctx))
     noticing = await noticing_probe(ctx, ctx.config.probes, passing)
     if over_start and not (noticing.notices or verdict.all_new_pass):
         return None  # what is wrong with them over the start tells more
-    return Added(here, noticing, red)
+    shown = {one.function for one in red.values()}
+    counts = {function: count for function, count in noticing.tests.items() if count or function not in shown}
+    return Added(here, noticing.model_copy(update={"tests": counts}), red)
 
 
 async def _red_over(

@@ -166,7 +166,8 @@ class Workspace:
             try:
                 source = self.absolute(relative).read_bytes()
                 self._trees[relative] = ast.parse(source)
-                self._lines[relative] = source.decode("utf-8", "surrogateescape").splitlines(True)
+                text = source.decode("utf-8", "surrogateescape")
+                self._lines[relative] = (text.rstrip("\n") + "\n").splitlines(True)  # a file may end in mid-line
             except (OSError, SyntaxError, ValueError):
                 self._trees[relative] = None
         return self._trees[relative]
