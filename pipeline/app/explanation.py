@@ -20,18 +20,7 @@ from pipeline.judge.reports.markdown import parse
 from pipeline.matrix.engine.journal_kinds import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.engine.run import sha256_hex
-from pipeline.matrix.routing.actions import (
-    Action,
-    Again,
-    AskPerson,
-    Forward,
-    Goto,
-    LeaveOut,
-    NextTask,
-    Retry,
-    Return,
-    Stop,
-)
+from pipeline.matrix.routing import actions
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.plain_words import WRONG
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words
@@ -56,11 +45,11 @@ _ROWS: Final = {row.id: row for row in MATRIX}
 _REVIEW: Final = re.compile(r"reviews/(?P<stage>plan|split|final)-(?P<number>\d+)\.md")
 _QUOTABLE: Final = re.compile(r"(evidence|judgements)/.+\.md|reviews/hygiene-.+\.md|feedback-\d+\.md")
 _MOST_QUOTED: Final = 12
-_WAYS: Final[Mapping[type[Action], str]] = {
-    Return: "back to who asked: ",
-    Again: "the same agent is asked again, told why: ",
-    LeaveOut: "on without this agent: ",
-    Forward: "on, as approved: ",
+_WAYS: Final[Mapping[type[actions.Action], str]] = {
+    actions.Return: "back to who asked: ",
+    actions.Again: "the same agent is asked again, told why: ",
+    actions.LeaveOut: "on without this agent: ",
+    actions.Forward: "on, as approved: ",
 }
 
 
@@ -418,7 +407,7 @@ def _followed(kind: str, data: Mapping[str, str]) -> str:
 # --- for a person ----------------------------------------------------------------------------------------------------
 
 
-def action_words(action: Action, origin: Step | None = None) -> str:
+def action_words(action: actions.Action, origin: Step | None = None) -> str:
     """Return what the matrix says is to be done, in words.
 
     Args:
@@ -426,32 +415,32 @@ def action_words(action: Action, origin: Step | None = None) -> str:
         origin: The step that a judgement was asked by, for `Return`.
     """
     match action:
-        case Goto(to, ask):
+        case actions.Goto(to, ask):
             return to.value + (f" ({ask.value})" if ask else "")
-        case Retry(to, loop, ask):
+        case actions.Retry(to, loop, ask):
             return to.value + (f" ({ask.value})" if ask else "") + f" (counts for {loop.value})"
-        case Return(loop):
+        case actions.Return(loop):
             return f"back to {origin.value if origin else 'the step that asked'} (counts for {loop.value})"
-        case Again(loop):
+        case actions.Again(loop):
             return f"ask the same agent again (counts for {loop.value})"
-        case AskPerson(loop):
+        case actions.AskPerson(loop):
             return f"ask a person, then the same agent again (counts for {loop.value})"
-        case LeaveOut():
+        case actions.LeaveOut():
             return "go on without this agent"
-        case NextTask():
+        case actions.NextTask():
             return "the next task"
-        case Forward():
+        case actions.Forward():
             return "on, as approved"
-        case Stop(outcome, reason):
+        case actions.Stop(outcome, reason):
             return stands_words(outcome, reason)
         case _:
             assert_never(action)
 
 
-def then_words(action: Action, after: RunState) -> str:
+def then_words(action: actions.Action, after: RunState) -> str:
     """Return what followed a decision: where the run went, and in which way when that is not plain."""
     where = standing_words(after)
-    if not isinstance(action, NextTask):
+    if not isinstance(action, actions.NextTask):
         return _WAYS.get(type(action), "") + where
     if after.beside:
         return f"{'side by side' if len(after.beside) > 1 else 'the next task'}: {where}"

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.characters import visible
-from pipeline.faces.cli.arguments import (
-    AgentFlags,
-    Approve,
-    AsDocumentBesideProgress,
-    Base,
-    Plain,
-    RecipeFlag,
-    ValueFlags,
-    gates_of,
-)
+from pipeline.faces.cli import arguments
 from pipeline.faces.cli.text import print_text, say
 from pipeline.terminal import print_json
 
@@ -44,12 +35,12 @@ def run(
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Work on a new branch, in a folder beside this one.")
     ] = False,
-    approve: Approve = None,
-    recipe: RecipeFlag = None,
+    approve: arguments.Approve = None,
+    recipe: arguments.RecipeFlag = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what a run would do.")] = False,
-    agent: AgentFlags = None,
-    base: Base = None,
-    values: ValueFlags = None,
+    agent: arguments.AgentFlags = None,
+    base: arguments.Base = None,
+    values: arguments.ValueFlags = None,
     parallel: Annotated[
         int | None,
         typer.Option("--parallel", metavar="N", min=1, max=12, help="Work on so many tasks side by side (3)."),
@@ -62,8 +53,8 @@ def run(
             help="Do it again: the plan is shown the patch of this earlier run, which did not land.",
         ),
     ] = None,
-    plain: Plain = False,
-    as_document: AsDocumentBesideProgress = False,
+    plain: arguments.Plain = False,
+    as_document: arguments.AsDocumentBesideProgress = False,
     for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
     order: Annotated[str | None, typer.Option("--order", hidden=True)] = None,
 ) -> None:
@@ -96,7 +87,7 @@ def run(
     options = RunOptions(
         issue=named_in(repository.worktree, word),
         base=base,
-        gates=gates_of(approve),
+        gates=arguments.gates_of(approve),
         agents=tuple(agent or ()),
         values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
         recipe=recipe or "",
