@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from pipeline.characters import visible
 from pipeline.data_types import Frozen
@@ -34,13 +34,7 @@ TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.P
 STAGES: Final = {Step.REVIEW_PLAN: Stage.PLAN, Step.REVIEW_SPLIT: Stage.SPLIT, Step.FINAL_REVIEW: Stage.FINAL}
 
 
-class Document(Frozen):
-    """What a command prints with `--json`, or a part of it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class RedLine(Document):
+class RedLine(Frozen):
     """One RED id: its class, and why that is (or is not) a legal reason (matrix 5)."""
 
     id: str
@@ -50,7 +44,7 @@ class RedLine(Document):
     granularity: Literal["id", "file"]
 
 
-class GreenLine(Document):
+class GreenLine(Frozen):
     """What was measured GREEN: the ids of the task, and how many other tests were kept."""
 
     tree: str
@@ -59,7 +53,7 @@ class GreenLine(Document):
     flaky: tuple[str, ...]
 
 
-class EvidenceShown(Document):
+class EvidenceShown(Frozen):
     """A task's evidence as it is on disk."""
 
     path: str
@@ -72,7 +66,7 @@ class EvidenceShown(Document):
     green: GreenLine | None
 
 
-class TaskShown(Document):
+class TaskShown(Frozen):
     """One task with its evidence."""
 
     id: str
@@ -82,7 +76,7 @@ class TaskShown(Document):
     evidence: EvidenceShown | None
 
 
-class FindingLine(Document):
+class FindingLine(Frozen):
     """One finding of a review."""
 
     id: str
@@ -93,7 +87,7 @@ class FindingLine(Document):
     """What came of its proof; null where it has none."""
 
 
-class ReviewShown(Document):
+class ReviewShown(Frozen):
     """One review: what the reviewers said, what the harness made of it, what must be fixed and what is open."""
 
     path: str
@@ -107,7 +101,7 @@ class ReviewShown(Document):
     refuted: tuple[FindingLine, ...] = ()
 
 
-class DispatchLine(Document):
+class DispatchLine(Frozen):
     """One dispatch: who was asked what, whether the answer counts, what the gate said of the changes."""
 
     dispatch: str
@@ -130,7 +124,7 @@ class DispatchLine(Document):
     usage: Usage | None
 
 
-class DiffFile(Document):
+class DiffFile(Frozen):
     """One path that differs; the counts of lines are null for a binary file."""
 
     path: str
@@ -176,17 +170,12 @@ def read_evidence(folder: Path, task: str) -> EvidenceShown | None:
     except (OSError, ValidationError):
         return None
     red = sorted(found.ledger.red.items()) if found.ledger else ()
-    return EvidenceShown(
+    return EvidenceShown.from_fields(
+        found,
         path=name,
-        red=tuple(
-            RedLine(id=id_, red_class=one.cls.value, legal=one.legal, message=one.message, granularity=one.granularity)
-            for id_, one in red
-        ),
+        red=tuple(RedLine.from_fields(one, id=id_, red_class=one.cls.value) for id_, one in red),
         guards=tuple(sorted(found.ledger.guards)) if found.ledger else (),
-        not_testable=found.not_testable,
-        judged_by=found.judged_by,
-        proved_by=found.proved_by,
-        green=GreenLine.model_validate(found.green) if found.green else None,
+        green=GreenLine.from_fields(found.green) if found.green else None,
     )
 
 
@@ -238,13 +227,7 @@ def read_review(folder: Path, stage: Stage, number: int) -> ReviewRecord | None:
 
 def finding_line(finding: Finding) -> FindingLine:
     """Return one finding."""
-    return FindingLine(
-        id=finding.id,
-        severity=finding.severity,
-        headline=finding.headline,
-        location=finding.location,
-        proof=finding.measured.found if finding.measured is not None else None,
-    )
+    return FindingLine.from_fields(finding, proof=finding.measured.found if finding.measured is not None else None)
 
 
 def finding_text(line: FindingLine) -> str:
@@ -258,16 +241,14 @@ def dispatch_line(run: Run, record: DispatchRecord, *, live: bool) -> DispatchLi
     """Return one dispatch with its result, if it has one."""
     result = run.results.get(record.dispatch)
     answered = result or DispatchResult(dispatch=record.dispatch, base_tree=record.base_tree)
-    known = {**dict(record), **dict(answered)}
     quarantine = f"quarantine/{record.dispatch}"
-    return DispatchLine.model_validate(
-        {
-            **{name: known[name] for name in DispatchLine.model_fields if name in known},
-            "state": "finished" if result else "running" if live else "lost",
-            "changed": tuple(change.path for change in answered.changes),
-            "quarantine": quarantine if (run.folder / quarantine).is_dir() else None,
-            "usage": result.usage if result else None,
-        }
+    return DispatchLine.from_fields(
+        answered,
+        record,
+        state="finished" if result else "running" if live else "lost",
+        changed=tuple(change.path for change in answered.changes),
+        quarantine=quarantine if (run.folder / quarantine).is_dir() else None,
+        usage=result.usage if result else None,
     )
 
 

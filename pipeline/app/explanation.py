@@ -16,6 +16,7 @@ from pydantic import Field
 from pipeline.app import documents
 from pipeline.app.next_lines import texts_as_typed
 from pipeline.app.run_result import why_not_ready
+from pipeline.data_types import Frozen
 from pipeline.judge.reports.markdown import parse
 from pipeline.matrix.engine.journal_kinds import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.matrix.engine.protocols import TRUNK, action_value
@@ -53,14 +54,14 @@ _WAYS: Final[Mapping[type[actions.Action], str]] = {
 }
 
 
-class Exhausted(documents.Document):
+class Exhausted(Frozen):
     """A limit that was found reached, and what the matrix says follows."""
 
     counter: Counter = Field(validation_alias="purse", serialization_alias="purse")  # the key is contract
     follows: str
 
 
-class EvidenceLine(documents.Document):
+class EvidenceLine(Frozen):
     """An artifact that a decision was based on. `changed`: it was written again since; `missing`: it is gone.
 
     `kept` is where it lies as it was then, where it is not as decided and some version is.
@@ -71,7 +72,7 @@ class EvidenceLine(documents.Document):
     kept: str | None = None
 
 
-class TestsLine(documents.Document):
+class TestsLine(Frozen):
     """One test run of the harness: what was run, over which tree, how the tests ended, how long that took.
 
     `what` and `seconds` are empty and null for runs of older versions.
@@ -87,7 +88,7 @@ class TestsLine(documents.Document):
     seconds: float | None
 
 
-class DecisionLine(documents.Document):
+class DecisionLine(Frozen):
     """One decision: the row that fired, the signal and what it rests on, what was paid, what followed."""
 
     number: int
@@ -117,14 +118,14 @@ class DecisionLine(documents.Document):
     reason: Reason | None
 
 
-class SinceLine(documents.Document):
+class SinceLine(Frozen):
     """What happened behind the last decision: a resumption, a landing, or why it did not land."""
 
     at: str
     says: str
 
 
-class ExplainDocument(documents.Document):
+class ExplainDocument(Frozen):
     """What `explain --json` prints: the decisions, oldest first, and what happened behind the last one."""
 
     schema_: Literal["redfirst.explain/1"] = Field(default="redfirst.explain/1", alias="schema")
@@ -169,20 +170,13 @@ def explain_run(folder: Path, here: Repository, *, last: bool = False) -> Explai
             continue
         found.append(_decision(run, decided[line.seq], len(found) + 1, between, written, live=live))
         between = []
-    info, state = run.info, run.state
     chosen = found[-1:] if last else found
     notes = texts_as_typed([line.note for line in chosen], here, folder.parents[1], folder.name)
-    return ExplainDocument(
-        run_id=info.run_id,
-        issue=run.issue,
-        workflow=info.workflow,
-        workflow_version=info.workflow_version,
-        workflow_hash=info.workflow_hash,
-        redfirst_version=info.redfirst_version,
-        outcome=state.outcome,
-        reason=state.reason,
+    return ExplainDocument.from_fields(
+        run,
+        run.info,
+        run.state,
         live=live,
-        queued=run.queued,
         place=place_of(run),
         decisions=tuple(line.model_copy(update={"note": note}) for line, note in zip(chosen, notes, strict=True)),
         since=tuple(SinceLine(at=line.at, says=says) for line in between for says in _happening(line, run.info.branch)),
@@ -204,18 +198,13 @@ def _decision(
     records = [record for record in run.records.values() if record.dispatch in finished]
     if event.lane != TRUNK:  # what stands between two lines may be of any lane
         records = [record for record in run.records.values() if record.visit == decision.visit]
-    return DecisionLine(
+    return DecisionLine.from_fields(
+        decision,
+        event,
+        decided.line,
         number=number,
-        seq=decided.line.seq,
-        at=decided.line.at,
         step=decision.step.value,
         phase=decision.step.phase,
-        task=decision.task,
-        visit=decision.visit,
-        signal=event.signal,
-        role=event.role,
-        note=event.note,
-        row=decision.row,
         source=row.source if row else "",
         says=row.says if row else "",
         action=action_value(decision.action),
@@ -223,9 +212,7 @@ def _decision(
         before=tuple(says for line in between for says in _happening(line, run.info.branch)),
         dispatches=tuple(documents.dispatch_line(run, record, live=live) for record in records),
         tests=tuple(
-            TestsLine.model_validate(line.data)
-            for line in between
-            if isinstance(line.data, journal_kinds.MeasuredTests)
+            TestsLine.from_fields(line.data) for line in between if isinstance(line.data, journal_kinds.MeasuredTests)
         ),
         facts=_facts(run, decided, evidence),
         evidence=evidence,
@@ -320,7 +307,7 @@ def _quoted(path: Path, name: str) -> list[str]:
 # --- of a recipe with its own steps -----------------------------------------------------------------------------------
 
 
-class StepDecision(documents.Document):
+class StepDecision(Frozen):
     """One decision: the step, its signal, the row that fired, what was paid, and what followed of it."""
 
     number: int
@@ -337,7 +324,7 @@ class StepDecision(documents.Document):
     evidence: tuple[str, ...]
 
 
-class StepStanding(documents.Document):
+class StepStanding(Frozen):
     """A step that is over and not ready, and why."""
 
     step: str
@@ -345,7 +332,7 @@ class StepStanding(documents.Document):
     why: str
 
 
-class RecipeExplainDocument(documents.Document):
+class RecipeExplainDocument(Frozen):
     """What `explain --json` prints of a recipe's run: the decisions, oldest first."""
 
     schema_: Literal["redfirst.recipe-explain/1"] = Field(default="redfirst.recipe-explain/1", alias="schema")
@@ -366,26 +353,22 @@ def explain_steps(folder: Path, *, last: bool = False) -> RecipeExplainDocument:
     """
     run = RecipeRun.load(folder, driving=False)
     decisions = [
-        StepDecision(
+        StepDecision.from_fields(
+            one.decision,
+            one.event,
+            one.line,
             number=number,
-            seq=one.line.seq,
-            at=one.line.at,
             step="" if one.event.lane == TRUNK else one.event.lane,
             signal=str(one.event.signal),
-            note=one.event.note,
-            row=one.decision.row,
             action=action_value(one.decision.action),
             paid=one.decision.counters,
-            exhausted=one.decision.exhausted,
             then=tuple(_followed(effect.kind, effect.data) for effect in one.decision.effects),
-            evidence=one.event.evidence,
         )
         for number, one in enumerate(run.history, 1)
     ]
-    return RecipeExplainDocument(
-        run_id=run.info.run_id,
-        outcome=run.state.outcome,
-        reason=run.state.reason,
+    return RecipeExplainDocument.from_fields(
+        run.info,
+        run.state,
         live=FileLease.is_held(folder),
         steps=tuple(
             StepStanding(step=name, checkpoint=how.value, why=why)

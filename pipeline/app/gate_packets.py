@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from pipeline.app import documents
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal_kinds import GateOpened, InputRequested
 from pipeline.matrix.recipes.next_steps import behind
@@ -44,7 +45,7 @@ QUESTION: Final = "question"
 _ISSUE: Final = "issue.md"
 
 
-class PacketFile(documents.Document):
+class PacketFile(Frozen):
     """A file of the run as it lies there now; of one that `counts` a person's edit counts when it is approved."""
 
     name: str
@@ -53,7 +54,7 @@ class PacketFile(documents.Document):
     text: str
 
 
-class PacketDiff(documents.Document):
+class PacketDiff(Frozen):
     """What would be approved, against where the run began."""
 
     old: str
@@ -62,7 +63,7 @@ class PacketDiff(documents.Document):
     patch: str
 
 
-class Packet(documents.Document):
+class Packet(Frozen):
     """What an approver sees at a gate (`show --packet`). `digest` is of all the rest: `approve --seen DIGEST`."""
 
     schema_: Literal["redfirst.packet/1"] = Field(default="redfirst.packet/1", alias="schema")
@@ -264,7 +265,7 @@ def _diff(repository: Repository, run: Run, place: str) -> PacketDiff | None:
     if old == new:
         return None
     try:
-        files = tuple(map(documents.DiffFile.model_validate, repository.numstat(old, new)))
+        files = tuple(map(documents.DiffFile.from_fields, repository.numstat(old, new)))
         return PacketDiff(old=old, new=new, files=files, patch=repository.patch(old, new))
     except GitError as error:
         raise _shut(run, place, f"its files are not in git any more ({error.stderr.strip()})") from error

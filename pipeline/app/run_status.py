@@ -12,6 +12,7 @@ from pydantic import Field
 from pipeline.app import documents
 from pipeline.app.next_lines import as_typed, gate_as_typed, landed, next_lines, text_as_typed
 from pipeline.config.user_folders import state_folder
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason, exit_code
@@ -40,7 +41,7 @@ _DESKS: Final = "dispatches/*/exchange/desk"
 """Where desks are named (`backends.desk`, which is heavy): without one, none is looked for."""
 
 
-class CostLine(documents.Document):
+class CostLine(Frozen):
     """What one role or one phase took. Null where a part is not known; `known` says the rest in words."""
 
     of: Literal["role", "phase"]
@@ -51,7 +52,7 @@ class CostLine(documents.Document):
     known: str
 
 
-class ShowDocument(documents.Document):
+class ShowDocument(Frozen):
     """What `show --json` prints: how a run stands."""
 
     schema_: Literal["redfirst.show/1"] = Field(default="redfirst.show/1", alias="schema")
@@ -110,7 +111,7 @@ class ShowDocument(documents.Document):
     artifacts: tuple[str, ...]
 
 
-class LogDocument(documents.Document):
+class LogDocument(Frozen):
     """What `show --log --json` prints: the journal."""
 
     schema_: Literal["redfirst.log/1"] = Field(default="redfirst.log/1", alias="schema")
@@ -146,22 +147,17 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     reviews = documents.reviews_shown(run)
     intended = run.journal.of(PublishIntended)
     artifacts = [name for name in run.artifacts if (folder / name).is_file()]
-    return ShowDocument(
-        run_id=info.run_id,
+    return ShowDocument.from_fields(
+        info,
+        state,
         issue=run.issue,
         title=documents.title_of(folder),
-        branch=info.branch,
-        base_branch=info.base_branch,
-        start_commit=info.start_commit,
         recipe=info.recipe.name if info.recipe is not None else None,
-        started_at=info.started_at,
         last_at=lines[-1].at if lines else info.started_at,
         epoch=run.journal.epoch,
         live=live,
         queued=run.queued and not live,
         elsewhere=None if live else gone_on(folder),
-        outcome=state.outcome,
-        reason=state.reason,
         exit_code=exit_code(state.outcome, state.reason) if state.outcome and state.reason else None,
         step=state.trunk.step.value,
         phase=state.trunk.step.phase,
@@ -172,7 +168,6 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         note=text_as_typed(summary_facts.last_note(run), here, folder.parents[1], folder.name),
         not_before=summary_facts.not_before_of(run, datetime.now(UTC) if live else None),
         now=read_now(folder, run.journal.epoch) if live else (),
-        plan_revision=state.plan_revision,
         tasks=documents.tasks_shown(run),
         reviews=reviews,
         counters=summary_facts.counters_of(run),
@@ -245,7 +240,7 @@ def _line(of: Literal["role", "phase"], name: str, taken: Spent) -> CostLine:
     )
 
 
-class DiffDocument(documents.Document):
+class DiffDocument(Frozen):
     """What `diff --json` prints. `old` and `new` are trees; `patch` is null with `--stat`."""
 
     schema_: Literal["redfirst.diff/1"] = Field(default="redfirst.diff/1", alias="schema")
@@ -272,7 +267,7 @@ def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool)
     if missing:
         raise _gone(repository, run, missing[0])
     try:
-        files = tuple(map(documents.DiffFile.model_validate, repository.numstat(old, new)))
+        files = tuple(map(documents.DiffFile.from_fields, repository.numstat(old, new)))
         patch = None if stat else repository.patch(old, new)
     except GitError as error:
         raise _gone(repository, run, error.stderr.strip()) from error

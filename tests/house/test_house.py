@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15584,
-    "pipeline/app": 10665,
+    "pipeline/app": 10598,
     "pipeline/steps": 6914,
-    "pipeline/faces": 6788,
-    "pipeline/agents": 6461,
+    "pipeline/faces": 6783,
+    "pipeline/agents": 6433,
     "pipeline/judge": 5281,
     "pipeline/matrix": 4525,
     "pipeline/sandbox": 3679,
     "pipeline/run": 3267,
     "pipeline/config": 1745,
     "pipeline/repo": 1470,
-    "pipeline": 1280,
+    "pipeline": 1285,
     "todo": 1104,
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_200
+IN_ALL: Final = 70_105
 MODULES: Final = 501
-IMPORTS: Final = 10.5
+IMPORTS: Final = 10.52
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 637
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""

@@ -182,24 +182,16 @@ class Dispatcher:
     ) -> prompts.DispatchDocument:
         """Return the document of a dispatch, its prompt included."""
         spec, template = self.roles[request.role], self.templates[request.kind, request.question]
-        document = prompts.DispatchDocument(
-            run_id=self.run_id,
-            issue=self.issue,
-            dispatch=record.dispatch,
-            step=record.step,
+        document = prompts.DispatchDocument.from_fields(
+            request,
+            record,
+            self,
             phase=place.phase,
-            role=request.role,
-            kind=request.kind,
-            question=request.question,
-            task=record.task,
-            attempt=record.attempt,
-            reask=record.reask,
             workspace=str(workspace),
             artifacts=dict(artifacts.shown),
             write=prompts.write_list(spec, request),
             area=tuple(one.text for one in request.area or ()),
             known=artifacts.known,
-            to_answer=request.to_answer,
             report_schema=report_schema(
                 request.kind, request.role, request.question, asks=request.asks, without=request.without
             ),

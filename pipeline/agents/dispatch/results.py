@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.agents.backends.protocol import AgentResult, Ended, Fault
@@ -62,29 +62,23 @@ def result_of(
     legal = gate.changes if escape is None and counts_as_work(answer) else ()
     changes = tuple(_stored(change, repository, checkout) for change in legal)
     tree = repository.build_tree(record.base_tree, (_tree_change(change) for change in changes))
-    return info.DispatchResult(
-        dispatch=record.dispatch,
+    return info.DispatchResult.from_fields(
+        record,
+        gate,
+        answer,
         signal=signal,
         complaint=complaint,
         refusal=_refusal(signal, complaint, remains, tree, report) if signal in _REFUSED else None,
         report=report,
         report_sha256=hashlib.sha256(to_json(report, pretty=False).encode()).hexdigest() if report else None,
         gate="admitted" if gate.admitted and escape is None and counts_as_work(answer) else "rejected",
-        base_tree=record.base_tree,
         # After a rejection the agent goes on from the legal part, offending paths put back.
         tree=None if escape is not None else tree,
         changes=changes,
-        dropped=gate.dropped,
-        violations=tuple(info.ViolationRecord(path=v.path, rule=v.rule, why=v.why) for v in gate.violations),
-        notes=gate.notes,
-        usage=answer.usage,
+        violations=tuple(info.ViolationRecord.from_fields(violation) for violation in gate.violations),
         model_traffic=_traffic(remains.traffic) if remains.traffic is not None else None,
         checkpoint="ready" if signal is None else "partial" if changes else "failed",
-        entry=answer.entry,
         agent=facts_of(remains.choice),
-        fault=answer.fault,
-        denials=answer.denials,
-        steps=answer.steps,
         session=answer.session if answer.session is not None and _SESSION.fullmatch(answer.session) else None,
         not_before=as_text(answer.not_before) if answer.not_before and answer.fault is Fault.UNAVAILABLE else None,
     )
@@ -135,27 +129,13 @@ def _sum(values: Iterable[_Number | None], nothing: _Number) -> _Number | None:
 
 def facts_of(choice: Choice) -> info.AgentFacts:
     """Return the facts about an agent for the record."""
-    return info.AgentFacts(
-        product=choice.product,
-        service=choice.service.name if choice.service is not None else None,
-        model=choice.model,
-        effort=choice.agent.effort,
-    )
+    service = choice.service.name if choice.service is not None else None
+    return info.AgentFacts.from_fields(choice, service=service, effort=choice.agent.effort)
 
 
 def _traffic(use: GatewayUse) -> info.ModelTraffic:
-    return info.ModelTraffic(
-        requests=use.requests,
-        refused=use.refused,
-        bytes_up=use.bytes_up,
-        bytes_down=use.bytes_down,
-        answers=use.spent.answers,
-        by_model={model: info.TokenCount(**asdict(tokens)) for model, tokens in use.spent.by_model.items()},
-        cost_usd=use.spent.cost_usd,
-        unpriced=use.spent.unpriced,
-        unmetered=use.spent.unmetered,
-        cut=use.spent.cut,
-    )
+    by_model = {model: info.TokenCount.from_fields(tokens) for model, tokens in use.spent.by_model.items()}
+    return info.ModelTraffic.from_fields(use, use.spent, by_model=by_model)
 
 
 def _stored(change: AdmittedChange, repository: Repository, checkout: PrivateCheckout) -> info.ChangeRecord:
@@ -163,7 +143,7 @@ def _stored(change: AdmittedChange, repository: Repository, checkout: PrivateChe
         return info.ChangeRecord(path=change.path, kind="deleted")
     oid = repository.write_blob(change.content, change.path, checkout.tree)
     kind = "added" if change.kind is ChangeKind.ADDED else "modified"
-    return info.ChangeRecord(path=change.path, kind=kind, mode=change.mode, oid=oid, sha256=change.sha256)
+    return info.ChangeRecord.from_fields(change, kind=kind, oid=oid)
 
 
 def _tree_change(change: info.ChangeRecord) -> TreeChange:

@@ -221,7 +221,7 @@ def _recipe(runs: AgentRuns, name: str) -> RecipeTold:
     return RecipeTold(
         name=name,
         description=recipe.description,
-        inputs=tuple(InputTold.model_validate(one.model_dump()) for one in recipe.inputs),
+        inputs=tuple(InputTold.from_fields(one) for one in recipe.inputs),
         steps=len(recipe.steps),
         asks=tuple(dict.fromkeys(step.agent for step in recipe.steps if step.agent is not None)),
     )
@@ -283,16 +283,13 @@ def _told(folder: Path) -> RunTold:
             StepTold(step=f"task {task.id}", checkpoint=task.status.value, summary=task.spec.title)
             for task in run.state.tasks.values()
         )
-    return RunTold(
+    return RunTold.from_fields(
+        line,
         run=folder.name,
         recipe=recipe,
-        issue=line.issue,
-        live=line.live,
-        status=line.status,
         reason=line.reason.value if line.reason is not None and not line.live else None,
         waits_for_a_person=line.outcome is Outcome.PARKED and line.reason in {Reason.APPROVAL, Reason.INPUT},
         note=note if not line.live else "",
-        dispatches=line.dispatches,
         steps=steps,
     )
 
@@ -305,10 +302,8 @@ def _given(
     except OSError:
         text = None
     large = len(json.dumps(payload)) > LONGEST
-    return ResultTold(
-        run=told.run,
-        status=told.status,
-        reason=told.reason,
+    return ResultTold.from_fields(
+        told,
         output=None if text is None else text[:LONGEST],
         payload=None if large else payload,
         cut=large or len(text or "") > LONGEST,
