@@ -27,7 +27,7 @@ CEILINGS: Final = {
     "pipeline/app": 10598,
     "pipeline/steps": 6914,
     "pipeline/faces": 6783,
-    "pipeline/agents": 6433,
+    "pipeline/agents": 6417,
     "pipeline/judge": 5281,
     "pipeline/matrix": 4525,
     "pipeline/sandbox": 3679,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_105
+IN_ALL: Final = 70_089
 MODULES: Final = 501
 IMPORTS: Final = 10.52
 """Of a hundred lines of code, those that import; the goal is 9."""

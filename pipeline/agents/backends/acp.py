@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.agents.backends.acp_profiles import PRODUCTS, Product, Setup, Terms, custom
-from pipeline.agents.backends.acp_values import AcpRequest, Failed, Gone, Late, Over, Policy
+from pipeline.agents.backends.acp_values import Failed, Gone, Late, Over
 from pipeline.agents.backends.products import Home, home_for, place_of, require_reach
 from pipeline.agents.backends.program import Exchange, how_it_ended
 from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Fault, Session, Usage
@@ -70,20 +70,7 @@ class AcpBackend:
         program = _program(job.agent, job.search_path)
         exchange = Exchange.open(job)
         told = _told(job, job.agent, exchange)
-        session = told.session
-        conversation = Conversation(
-            AcpRequest(
-                cwd=str(job.box.inside(job.view.source, job.view.target)),
-                prompt=job.prompt,
-                policy=Policy(writes=job.view.writable, shell=job.shell),
-                timeout_s=job.timeout_s,
-                meta=told.setup.meta,
-                options=told.setup.options,
-                session=session.id if session is not None else None,
-                again=session.prompt if session is not None else "",
-            ),
-            Turn(on_words=job.on_words),
-        )
+        conversation = Conversation(job, told.setup, told.session, Turn(on_words=job.on_words))
         argv = program.argv(*told.setup.arguments)
         mounts = (*program.mounts, *told.home.mounts, *told.files)
         ended = await exchange.run(argv, mounts, env=told.setup.env, talk=conversation.talk)
