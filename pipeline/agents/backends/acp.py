@@ -17,6 +17,7 @@ from pipeline.agents.backends.products import Home, home_for, place_of, require_
 from pipeline.agents.backends.program import Exchange, how_it_ended
 from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Fault, Session, Usage
 from pipeline.agents.backends.report_schemas import form
+from pipeline.agents.backends.stream_result import COULD_NOT, without_report
 from pipeline.config.agents import AgentConfig, Profile
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -36,7 +37,6 @@ _STOPS: Final[Mapping[str, tuple[Fault, str]]] = {
     "refusal": (Fault.REFUSED, "The model declined to go on."),
     "cancelled": (Fault.DENIED, "The agent gave up its turn."),
 }
-_NO_REPORT: Final = "There was no report; answer with the JSON object that was asked for, as your last words."
 _TOLD: Final = 3
 
 
@@ -202,7 +202,8 @@ def _result(
     if fault is Fault.STEPS and job.max_steps is not None:
         complaint = f"The model gave {job.max_steps} answers, and no more are allowed."
     if complaint is None and report is None:
-        complaint, fault = _without_report(conversation, unreadable)
+        refused = "; ".join(conversation.denials[-_TOLD:])
+        complaint, fault = without_report(unreadable, refused and f"{COULD_NOT} {refused}.", turn.message)
     return replace(
         AgentResult.of(ended, how, report, complaint),
         stdout=turn.transcript.content(),
@@ -232,17 +233,6 @@ def _judged(conversation: Conversation, ended: Completed, timeout_s: float) -> t
             return how, sentence or "The agent ended before it had answered.", None
         case _ as never:
             assert_never(never)
-
-
-def _without_report(conversation: Conversation, unreadable: str | None) -> tuple[str, Fault | None]:
-    if unreadable is not None:
-        return unreadable, None
-    if conversation.denials:
-        refused = "; ".join(conversation.denials[-_TOLD:])
-        return f"{_NO_REPORT} It could not use what it wanted to: {refused}.", Fault.DENIED
-    if not conversation.turn.message.strip():
-        return f"The turn ended without a word. {_NO_REPORT}", Fault.EMPTY
-    return _NO_REPORT, None
 
 
 def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -> Usage:
