@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15584,
-    "pipeline/app": 10598,
+    "pipeline/app": 10582,
     "pipeline/steps": 6914,
-    "pipeline/faces": 6783,
-    "pipeline/agents": 6417,
+    "pipeline/faces": 6770,
+    "pipeline/agents": 6403,
     "pipeline/judge": 5281,
     "pipeline/matrix": 4525,
     "pipeline/sandbox": 3679,
@@ -39,9 +39,9 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_089
-MODULES: Final = 501
-IMPORTS: Final = 10.52
+IN_ALL: Final = 70_046
+MODULES: Final = 499
+IMPORTS: Final = 10.51
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 637
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
