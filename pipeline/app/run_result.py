@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +11,7 @@ from pydantic import Field
 from pipeline.app.documents import FindingLine, finding_line
 from pipeline.app.driving import output_of
 from pipeline.app.gate_packets import StepGate, open_gates
-from pipeline.app.next_lines import answers_as_typed, as_typed, landed, next_lines, text_as_typed
+from pipeline.app.next_lines import document_as_typed, landed, next_lines
 from pipeline.data_types import Frozen
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.recipes.next_steps import held_by, obligations
@@ -224,13 +223,8 @@ def show_recipe_run(folder: Path, here: Repository) -> RecipeDocument:
 
 def shown_from(ctx: Words, here: Repository, *, driven: bool = False) -> RecipeDocument:
     """Return how a run stands; *driven*: its driver asks, when it is done."""
-    found, worktree = recipe_document(ctx, driven=driven), ctx.run.folder.parents[1]
-    gates = tuple(
-        replace(gate, answers=answers_as_typed(gate.answers, here, worktree, found.run_id)) for gate in found.gates
-    )
-    actions = as_typed(found.safe_next_actions, here, worktree, found.run_id)
-    note = text_as_typed(found.note, here, worktree, found.run_id)
-    return found.model_copy(update={"safe_next_actions": actions, "note": note, "gates": gates})
+    found = recipe_document(ctx, driven=driven)
+    return document_as_typed(found, here, ctx.run.folder.parents[1], found.run_id)
 
 
 def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:

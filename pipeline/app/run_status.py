@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from pipeline.app import documents
-from pipeline.app.next_lines import as_typed, gate_as_typed, landed, next_lines, text_as_typed
+from pipeline.app.next_lines import as_typed, document_as_typed, landed, next_lines
 from pipeline.config.user_folders import state_folder
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
@@ -143,11 +143,9 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     desks = _desks(there, folder) if asks and any(folder.glob(_DESKS)) else {}
     waiting = (role for role, handed_in in desks.items() if not handed_in)
     is_landed = landed(there, run)
-    actions = next_lines(there, run, is_landed, live=live, desks=waiting, handed_in=any(desks.values()))
-    reviews = documents.reviews_shown(run)
     intended = run.journal.of(PublishIntended)
     artifacts = [name for name in run.artifacts if (folder / name).is_file()]
-    return ShowDocument.from_fields(
+    shown = ShowDocument.from_fields(
         info,
         state,
         issue=run.issue,
@@ -164,12 +162,12 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         task=state.current,
         place=summary_facts.place_of(run),
         gate=gate_of(run),
-        at_gate=gate_as_typed(open_gate(run), here, folder.parents[1], folder.name),
-        note=text_as_typed(summary_facts.last_note(run), here, folder.parents[1], folder.name),
+        at_gate=open_gate(run),
+        note=summary_facts.last_note(run),
         not_before=summary_facts.not_before_of(run, datetime.now(UTC) if live else None),
         now=read_now(folder, run.journal.epoch) if live else (),
         tasks=documents.tasks_shown(run),
-        reviews=reviews,
+        reviews=documents.reviews_shown(run),
         counters=summary_facts.counters_of(run),
         blockers=_blockers(run),
         dispatches=tuple(documents.dispatch_line(run, record, live=live) for record in run.records.values()),
@@ -183,10 +181,11 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         spent=str(spent(run)),
         costs=costs_of(run),
         edits_without_effect=_vain_edits(run, here),
-        safe_next_actions=as_typed(actions, here, folder.parents[1], folder.name),
+        safe_next_actions=next_lines(there, run, is_landed, live=live, desks=waiting, handed_in=any(desks.values())),
         run_dir=str(folder),
         artifacts=tuple(sorted(artifacts, key=lambda name: (name not in _FIRST_PAGE, name))),
     )
+    return document_as_typed(shown, here, folder.parents[1], folder.name)
 
 
 def _desks(repository: Repository, folder: Path) -> dict[Role, bool]:

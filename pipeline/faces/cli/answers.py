@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.app import drivers
-from pipeline.app.next_lines import advice_as_typed, as_typed, located
+from pipeline.app.next_lines import advice_as_typed, document_as_typed, located
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.faces.cli import arguments
@@ -266,8 +266,7 @@ def stop(
     repository, folder = located(here, arguments.named(ctx, here, name))
     with advice_as_typed(here, repository.worktree, folder.name):
         document = drivers.stop(folder, now=now)
-    actions = as_typed(document.safe_next_actions, here, repository.worktree, folder.name)
-    document = document.model_copy(update={"safe_next_actions": actions})
+    document = document_as_typed(document, here, repository.worktree, folder.name)
     print_result(document, stopped_text, as_document=as_document)
 
 

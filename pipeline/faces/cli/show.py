@@ -12,7 +12,7 @@ import typer
 from pipeline.app.documents import TO_FIX, EvidenceShown, ReviewShown, TaskShown, finding_text
 from pipeline.app.journal_lines import follow as follow_log
 from pipeline.app.journal_lines import log_line
-from pipeline.app.next_lines import advice_as_typed, answers_as_typed
+from pipeline.app.next_lines import advice_as_typed, document_as_typed
 from pipeline.app.run_list import find, running_beside
 from pipeline.app.run_status import DiffDocument, ShowDocument, diff_run, log_document, show_run
 from pipeline.characters import visible
@@ -303,7 +303,7 @@ def show_packet(folder: Path, here: Repository, at: str | None, *, as_document: 
     worktree = folder.parents[1]
     with advice_as_typed(here, worktree, folder.name):
         found = packet(seen_from(here, folder), folder, at)
-    found = found.model_copy(update={"answers": answers_as_typed(found.answers, here, worktree, folder.name)})
+    found = document_as_typed(found, here, worktree, folder.name)
     print_result(found, packet_text, as_document=as_document)
 
 
