@@ -259,7 +259,7 @@ def _fault(last: _Ended, said: Sequence[_Event]) -> tuple[Fault | None, str | No
         return Fault.REFUSED, f"The model declined: {words}"
     if not last.is_error:
         return None, None
-    if _last_error(said) == "max_output_tokens":
+    if next((event.error for event in reversed(said) if isinstance(event, _Answered)), None) == "max_output_tokens":
         return Fault.TRUNCATED, f"The answer was cut off: {words}"
     if last.api_error_status is not None:
         return _of_status(last.api_error_status), f"The model service refused the request: {words}"
@@ -281,10 +281,6 @@ def _waiting_for(said: Sequence[_Event]) -> tuple[Fault | None, str | None]:
     if not isinstance(last, _Retrying):
         return None, None
     return _of_status(last.error_status), f"The model service refused the request: {stream.short(last.error)}."
-
-
-def _last_error(said: Sequence[_Event]) -> str | None:
-    return next((event.error for event in reversed(said) if isinstance(event, _Answered)), None)
 
 
 def _usage(last: _Ended, model: str | None) -> Usage:

@@ -13,7 +13,7 @@ import typer
 
 from pipeline.app import recipe_files
 from pipeline.app.recipe_choice import chosen, unsound
-from pipeline.app.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here
+from pipeline.app.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, files_here
 from pipeline.app.run_config import pairs
 from pipeline.characters import visible
 from pipeline.errors import UserError
@@ -57,7 +57,7 @@ def list_recipes(as_document: AsDocument = False) -> None:
 
       redfirst recipes list --json
     """
-    library = library_here()
+    library = files_here(repository_here())
     found = [_listed(library, name, origin) for name, origin in library.all()]
     seen: set[str] = set()
     for one in found:
@@ -120,7 +120,7 @@ def lint(
 
       redfirst recipes lint issue
     """
-    library = library_here()
+    library = files_here(repository_here())
     found: list[tuple[RecipeFile, tuple[Problem, ...]]] = []
     for word in files:
         file = library.meant(word)
@@ -157,7 +157,7 @@ def show(
 
       redfirst recipes show research topic=sandboxes --mermaid
     """
-    library = library_here()
+    library = files_here(repository_here())
     found = chosen(library, word)
     recipe = found.recipe
     values, wrong = inputs_of(recipe, pairs(given or []), complete=False)

@@ -260,10 +260,6 @@ def _result(runs: AgentRuns, asked: ResultAsked) -> ResultTold:
     return _given(told, folder, f"steps/{asked.step}/{asked.step}.md", payload)
 
 
-def _cancel(runs: AgentRuns, asked: CancelAsked) -> RunTold:
-    return _told(runs.stop(asked.run))
-
-
 def _told(folder: Path) -> RunTold:
     """Return the status of a run, read from its folder."""
     (line,) = lines_of([folder])
@@ -334,7 +330,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Stop a run that was begun with `run`; what it has so far is kept, and a person can resume it.",
         CancelAsked,
         RunTold,
-        _cancel,
+        lambda runs, asked: _told(runs.stop(asked.run)),
         only_reads=False,
     ),
 }
