@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15584,
-    "pipeline/app": 10578,
+    "pipeline/app": 10558,
     "pipeline/steps": 6914,
     "pipeline/faces": 6762,
     "pipeline/agents": 6401,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_032
+IN_ALL: Final = 70_012
 MODULES: Final = 499
 IMPORTS: Final = 10.51
 """Of a hundred lines of code, those that import; the goal is 9."""
