@@ -22,6 +22,7 @@ from pipeline.vocabulary import Role, Signal, Step
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pipeline.errors import UserError
@@ -179,10 +180,9 @@ def read_evidence(folder: Path, task: str) -> EvidenceShown | None:
     )
 
 
-def reviews_shown(run: Run) -> tuple[ReviewShown, ...]:
-    """Return the reviews, oldest first."""
+def reviews_shown(run: Run) -> Iterator[ReviewShown]:
+    """Yield the reviews, oldest first."""
     counts = dict.fromkeys(STAGES, 0)
-    found: list[ReviewShown] = []
     for decided in run.history:
         step = decided.decision.step
         if step not in STAGES or decided.decision.row.startswith("any/"):
@@ -191,20 +191,17 @@ def reviews_shown(run: Run) -> tuple[ReviewShown, ...]:
             continue
         counts[step] += 1
         record = read_review(run.folder, STAGES[step], counts[step])
-        found.append(
-            ReviewShown(
-                path=f"reviews/{STAGES[step]}-{counts[step]}.md",
-                stage=STAGES[step],
-                number=counts[step],
-                verdict=_verdict(run, decided, Role.CHECK),
-                advice=_verdict(run, decided, Role.SIMPLIFY),
-                signal=Signal(decided.event.signal),
-                must_fix=record.must_fix if record else (),
-                open=tuple(map(finding_line, record.ledger.open)) if record else (),
-                refuted=tuple(map(finding_line, record.ledger.refuted)) if record else (),
-            )
+        yield ReviewShown(
+            path=f"reviews/{STAGES[step]}-{counts[step]}.md",
+            stage=STAGES[step],
+            number=counts[step],
+            verdict=_verdict(run, decided, Role.CHECK),
+            advice=_verdict(run, decided, Role.SIMPLIFY),
+            signal=Signal(decided.event.signal),
+            must_fix=record.must_fix if record else (),
+            open=tuple(map(finding_line, record.ledger.open)) if record else (),
+            refuted=tuple(map(finding_line, record.ledger.refuted)) if record else (),
         )
-    return tuple(found)
 
 
 def _verdict(run: Run, decided: Decided, role: Role) -> str | None:

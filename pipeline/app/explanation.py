@@ -214,10 +214,10 @@ def _decision(
         tests=tuple(
             TestsLine.from_fields(line.data) for line in between if isinstance(line.data, journal_kinds.MeasuredTests)
         ),
-        facts=_facts(run, decided, evidence),
+        facts=tuple(_facts(run, decided, evidence)),
         evidence=evidence,
         paid=tuple(counter_of(before, key, count) for key, count in decision.counters.items()),
-        exhausted=_exhausted(decided),
+        exhausted=tuple(_exhausted(decided)),
         blockers=after.open_blockers if decision.step in documents.STAGES and after.blockers != before.blockers else (),
         outcome=after.outcome,
         reason=after.reason,
@@ -256,33 +256,27 @@ def _happening(line: Line, branch: str) -> Iterator[str]:
             pass
 
 
-def _exhausted(decided: Decided) -> tuple[Exhausted, ...]:
-    """Return the limits that were reached, in their order, each with what the matrix says follows (matrix 2)."""
-    found: list[Exhausted] = []
+def _exhausted(decided: Decided) -> Iterator[Exhausted]:
+    """Yield the limits that were reached, in their order, each with what the matrix says follows (matrix 2)."""
     for loop in decided.decision.exhausted:
         bound, role = BOUNDS[loop], decided.event.role
         action = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
         before = decided.before.seen_from(decided.event.lane)
         counter = exhausted_counter(before, loop, role)
-        found.append(Exhausted(counter=counter, follows=action_words(action, before.trunk.origin)))
-    return tuple(found)
+        yield Exhausted(counter=counter, follows=action_words(action, before.trunk.origin))
 
 
 # --- what the evidence says ------------------------------------------------------------------------------------------
 
 
-def _facts(run: Run, decided: Decided, evidence: tuple[EvidenceLine, ...]) -> tuple[str, ...]:
-    """Return what the artifacts say that the decision was based on, as long as they are what they were."""
-    found: list[str] = []
-    for line in evidence:
-        if line.state != "as_decided":
-            continue
-        review = _REVIEW.fullmatch(line.path)
+def _facts(run: Run, decided: Decided, evidence: tuple[EvidenceLine, ...]) -> Iterator[str]:
+    """Yield what the artifacts say that the decision was based on, as long as they are what they were."""
+    for path in (line.path for line in evidence if line.state == "as_decided"):
+        review = _REVIEW.fullmatch(path)
         if review is not None and decided.decision.step in documents.STAGES:
-            found += _findings(run, decided, int(review["number"]))
-        elif _QUOTABLE.fullmatch(line.path):
-            found += _quoted(run.folder / line.path, line.path)
-    return tuple(found)
+            yield from _findings(run, decided, int(review["number"]))
+        elif _QUOTABLE.fullmatch(path):
+            yield from _quoted(run.folder / path, path)
 
 
 def _findings(run: Run, decided: Decided, number: int) -> list[str]:

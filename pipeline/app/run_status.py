@@ -167,7 +167,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         not_before=summary_facts.not_before_of(run, datetime.now(UTC) if live else None),
         now=read_now(folder, run.journal.epoch) if live else (),
         tasks=documents.tasks_shown(run),
-        reviews=documents.reviews_shown(run),
+        reviews=tuple(documents.reviews_shown(run)),
         counters=summary_facts.counters_of(run),
         blockers=_blockers(run),
         dispatches=tuple(documents.dispatch_line(run, record, live=live) for record in run.records.values()),

@@ -29,7 +29,7 @@ from pipeline.repo import Repository
 from pipeline.terminal import echo, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pipeline.app.recipe_files import Written
     from pipeline.matrix.recipes.reading import Problem
@@ -254,14 +254,12 @@ def _tell(written: Written, *, as_document: bool) -> None:
     print_text(visible("\n".join(lines), keep="\n"))
 
 
-def step_lines(shown: Preview) -> list[str]:
-    """Return the steps in the order of their start."""
-    lines: list[str] = []
+def step_lines(shown: Preview) -> Iterator[str]:
+    """Yield the steps in the order of their start, in lines."""
     for step in shown.steps:
         times = f", at most {step.times} times" if step.times > 1 else ""
-        lines.append(visible(f"{step.wave}. {step.id}: {step.who}{times}"))
-        lines += [visible(f"   {line}") for line in _facts(step)]
-    return lines
+        yield visible(f"{step.wave}. {step.id}: {step.who}{times}")
+        yield from (visible(f"   {line}") for line in _facts(step))
 
 
 def agent_lines(agents: Mapping[str, str]) -> list[str]:
