@@ -336,17 +336,14 @@ def _branch(repository: Repository, base: str | None) -> Check:
     return Check.ok("repository", f"{repository.worktree}, branch {branch}, base {found}")
 
 
-def _conventions(repository: Repository, loaded: Loaded) -> list[Check]:
-    """Return what a repository asks of commits and a run does not keep."""
-    found = [
-        Check.warn("hooks", hook.told(), f'[commits] hooks = ["{hook.name}"]')
-        for hook in unrun_hooks(repository, loaded.config)
-    ]
+def _conventions(repository: Repository, loaded: Loaded) -> Iterator[Check]:
+    """Yield what a repository asks of commits and a run does not keep."""
+    for hook in unrun_hooks(repository, loaded.config):
+        yield Check.warn("hooks", hook.told(), f'[commits] hooks = ["{hook.name}"]')
     try:
         refuse_misfit(loaded.config, "GAL-1")
     except UserError as error:
-        found.append(Check.warn("commits", f"for an issue GAL-1: {error.message}", "mend [commits]"))
-    return found
+        yield Check.warn("commits", f"for an issue GAL-1: {error.message}", "mend [commits]")
 
 
 def _clean(repository: Repository, told: Check) -> Check:

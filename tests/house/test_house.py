@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15584,
-    "pipeline/app": 10536,
+    "pipeline/app": 10531,
     "pipeline/steps": 6914,
-    "pipeline/faces": 6755,
-    "pipeline/agents": 6401,
+    "pipeline/faces": 6745,
+    "pipeline/agents": 6391,
     "pipeline/judge": 5281,
     "pipeline/matrix": 4525,
     "pipeline/sandbox": 3679,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_983
+IN_ALL: Final = 69_958
 MODULES: Final = 499
 IMPORTS: Final = 10.51
 """Of a hundred lines of code, those that import; the goal is 9."""

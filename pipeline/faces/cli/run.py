@@ -13,6 +13,8 @@ from pipeline.faces.cli.text import print_text, say
 from pipeline.terminal import print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.app.live_view import Display
     from pipeline.app.recipe_choice import DryRun
     from pipeline.app.run_config import RunOptions
@@ -126,21 +128,20 @@ def _print_dry_run(repository: Repository, options: RunOptions, *, worktree: boo
         print_text("\n".join(_lines(found)))
 
 
-def _lines(found: DryRun) -> list[str]:
+def _lines(found: DryRun) -> Iterator[str]:
     from pipeline.faces.cli.recipes import agent_lines, most_line, step_lines
 
     recipe = found.recipe
     inputs = ", ".join(f"{name}={value}" for name, value in found.inputs.items() if value)
-    lines = [visible(f"{recipe.recipe.name} ({recipe.file.path}){f': {inputs}' if inputs else ''}")]
-    lines += [*step_lines(found.shown), *agent_lines(found.agents)]
+    yield visible(f"{recipe.recipe.name} ({recipe.file.path}){f': {inputs}' if inputs else ''}")
+    yield from (*step_lines(found.shown), *agent_lines(found.agents))
     publishes = f" Publishes on {found.branch}." if found.branch and found.in_the_way is None else ""
     if found.asked_gates:
-        lines.append(f"Waits for you at approval points: {', '.join(found.asked_gates)}.")
-    lines.append(visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written."))
+        yield f"Waits for you at approval points: {', '.join(found.asked_gates)}."
+    yield visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written.")
     if found.in_the_way is not None:
-        lines.append(visible(f"It would not begin here. {found.in_the_way}"))
+        yield visible(f"It would not begin here. {found.in_the_way}")
     if found.refused is not None:
-        lines.append(visible(f"It cannot be run: {found.refused}."))
+        yield visible(f"It cannot be run: {found.refused}.")
     elif not found.trusted:
-        lines.append("It is the repository's, and runs after: redfirst trust")
-    return lines
+        yield "It is the repository's, and runs after: redfirst trust"
