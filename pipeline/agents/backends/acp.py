@@ -65,11 +65,9 @@ class AcpBackend:
         from pipeline.agents.backends.acp_client import Conversation  # noqa: PLC0415  (see above)
         from pipeline.agents.backends.acp_turn import Turn  # noqa: PLC0415
 
-        if job.agent is None:
-            raise UserError('backend = "acp" needs a profile.', Reason.CONFIG)
         program = _program(job.agent, job.search_path)
         exchange = Exchange.open(job)
-        told = _told(job, job.agent, exchange)
+        told = _told(job, exchange)
         conversation = Conversation(job, told.setup, told.session, Turn(on_words=job.on_words))
         argv = program.argv(*told.setup.arguments)
         mounts = (*program.mounts, *told.home.mounts, *told.files)
@@ -103,21 +101,17 @@ def _program(agent: AgentConfig, search_path: str | None) -> Program:
     return replace(program, prefix=(*program.prefix, *agent.argv[1:]))
 
 
-def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _ProductSetup:
-    product = PRODUCTS.get(agent.profile) if agent.profile is not None else None
-    place = place_of(agent)
+def _told(job: AgentJob, exchange: Exchange) -> _ProductSetup:
+    product = PRODUCTS.get(job.agent.profile) if job.agent.profile is not None else None
+    place = place_of(job.agent)
     home = home_for(place, exchange) if place is not None else _own(job, exchange)
     kept = place.conversations if place is not None else ""
     terms = Terms(
+        job,
         agent=f"redfirst-{job.role}-{secrets.token_hex(4)}",
         folder=None if job.box.maps_paths else home.path,
         conversations=home.path / kept if home.session is not None else None,
-        writes=job.view.writable,
-        shell=job.shell,
         api=_api(job, product),
-        model=job.model,
-        effort=job.effort,
-        steps=job.max_steps,
         folders=(
             *sorted({job.box.inside(m.source, m.target).parent for m in job.artifacts}),
             exchange.inside(exchange.out),
@@ -199,8 +193,8 @@ def _result(
         written if written is not None and written.strip() else form(job.report_schema, strict=False).said(turn.message)
     )
     how, complaint, fault = _judged(conversation, ended, job.timeout_s)
-    if fault is Fault.STEPS and job.max_steps is not None:
-        complaint = f"The model gave {job.max_steps} answers, and no more are allowed."
+    if fault is Fault.STEPS:
+        complaint = f"The model gave {job.agent.max_steps} answers, and no more are allowed."
     if complaint is None and report is None:
         refused = "; ".join(conversation.denials[-_TOLD:])
         complaint, fault = without_report(unreadable, refused and f"{COULD_NOT} {refused}.", turn.message)

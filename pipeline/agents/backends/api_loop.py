@@ -95,7 +95,7 @@ class Conversation:
             BoxError: the box did not work.
         """
         self._say(prompt)
-        while self.job.max_steps is None or self.steps < self.job.max_steps:
+        while self.steps < self.job.agent.max_steps:
             response = await self._ask(model)
             if isinstance(response, Failure):
                 return self._failed(response)

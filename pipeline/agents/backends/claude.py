@@ -69,7 +69,7 @@ class ClaudeBackend:
             UserError: the program or the login is not there.
             BoxError: the box did not work.
         """
-        program = CLAUDE.program(job.argv, job.search_path)
+        program = CLAUDE.program(job.agent.argv, job.search_path)
         exchange = Exchange.open(job)
         home = home_for(PLACES["claude"], exchange)
         report = form(job.report_schema, strict=False)
@@ -104,10 +104,9 @@ def _options(job: AgentJob, home: Home) -> Iterator[str]:
         yield from ("--permission-mode", "dontAsk", "--allowedTools", ",".join(granted))
     if job.model is not None:
         yield from ("--model", job.model)
-    if job.effort is not None:
-        yield from ("--effort", job.effort)
-    if job.max_steps is not None:
-        yield from ("--max-turns", str(job.max_steps))
+    if job.agent.effort is not None:
+        yield from ("--effort", job.agent.effort)
+    yield from ("--max-turns", str(job.agent.max_steps))
     if home.session is None:
         yield "--no-session-persistence"
     elif home.session.id is not None:

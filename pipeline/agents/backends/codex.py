@@ -75,7 +75,7 @@ class CodexBackend:
             UserError: the program or the login is not there.
             BoxError: the box did not work.
         """
-        program = CODEX.program(job.argv, job.search_path)
+        program = CODEX.program(job.agent.argv, job.search_path)
         exchange = Exchange.open(job)
         home = home_for(PLACES["codex"], exchange)
         report = form(job.report_schema, strict=True)
@@ -105,8 +105,8 @@ def _options(job: AgentJob, schema: Path, home: Home) -> Iterator[str]:
     # A sandbox inside the box cannot be set up, and every command would fail.
     yield from ("--sandbox", "danger-full-access", "--output-schema", str(schema))
     settings = [*SETTINGS, _NO_QUESTIONS, *(PROVIDER if job.network == "model" else ())]
-    if job.effort is not None:
-        settings.append(f'model_reasoning_effort="{job.effort}"')
+    if job.agent.effort is not None:
+        settings.append(f'model_reasoning_effort="{job.agent.effort}"')
     for setting in settings:
         yield from ("-c", setting)
     if job.model is not None:

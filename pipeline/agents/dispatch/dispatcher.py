@@ -268,8 +268,6 @@ class Dispatcher:
             exchange=exchange,
             artifacts=artifacts,
             read=(*mine, *(Mount(Path(path), Path(path)) for path in agent.read)),
-            argv=agent.argv,
-            script=Path(agent.script) if agent.script else None,
             used=used_entries(record, self.records.values(), self.results, lambda role: self.config.agent(role).script),
             env=env,
             timeout_s=agent.timeout_s or (TIMEOUT_S if agent.backend is Backend.HUMAN else spec.timeout_s),
@@ -283,8 +281,6 @@ class Dispatcher:
             role=request.role.value,
             shell=spec.shell,
             model=choice.model,
-            effort=agent.effort,
-            max_steps=agent.max_steps,
             service=choice.service,
             session=session_of(
                 self.checkout.root / "sessions",
