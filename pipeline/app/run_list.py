@@ -330,9 +330,9 @@ def with_removed(repository: Repository, document: RunsDocument, most: int | Non
     return _document([*document.runs, *found[:most]])
 
 
-def newest_runs(repository: Repository, most: int, *, now: datetime | None = None) -> tuple[RunsDocument, Rest]:
+def newest_runs(repository: Repository, most: int) -> tuple[RunsDocument, Rest]:
     """Return the runs that have not ended and the newest of the others, at most so many, and what the rest took."""
-    runs = list_runs(repository, now=now).runs
+    runs = list_runs(repository).runs
     ended = [line for line in runs if line.problem is None and has_ended(line)]
     left_out = ended[most:]
     names = {(line.worktree, line.name) for line in left_out}

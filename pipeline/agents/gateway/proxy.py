@@ -22,17 +22,9 @@ from urllib.parse import urlsplit
 import anyio
 import h11
 
+from pipeline.agents.gateway import rules
 from pipeline.agents.gateway.failing_service import PATIENCE, Ending, Halt, Patience, Trouble, Watch
 from pipeline.agents.gateway.route import Proxy, Route
-from pipeline.agents.gateway.rules import (
-    Admitted,
-    Mask,
-    MaskedStream,
-    Refusal,
-    answer_headers,
-    is_greeting,
-    judge_request,
-)
 from pipeline.agents.gateway.spending import Account, Allowance, GatewayUse, Meter
 from pipeline.agents.gateway.usage import Reading, Tokens, UsageReader, consumes, cost_of
 from pipeline.agents.gateway.wire import Caller, End, Service, accept, stream_of
@@ -49,7 +41,7 @@ if TYPE_CHECKING:
     from pipeline.config.providers import PriceTable
 
 
-_BROKEN: Final = Refusal(502, "upstream", "The model service broke off or sent no proper answer.", again=True)
+_BROKEN: Final = rules.Refusal(502, "upstream", "The model service broke off or sent no proper answer.", again=True)
 
 
 class Upstream:
@@ -76,9 +68,9 @@ class Upstream:
         self._base, self._authority = parts.path, parts.netloc
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self._credential = _credential_headers(provider.header, credential)
-        self.mask = Mask(credential)
+        self.mask = rules.Mask(credential)
 
-    def head(self, request: Admitted) -> h11.Request:
+    def head(self, request: rules.Admitted) -> h11.Request:
         """Return the request head that the service gets."""
         return h11.Request(
             method=request.method,
@@ -122,13 +114,13 @@ class Exchange:
     meter: Meter
     line: Line
     learn: Callable[[Line, Ending, Reading], None] | None = None
-    refusal: Refusal | None = field(default=None, init=False)
+    refusal: rules.Refusal | None = field(default=None, init=False)
     _usage: UsageReader = field(default_factory=UsageReader, init=False)
     _whole: bool = field(default=False, init=False)
     _retry_after_s: float | None = field(default=None, init=False)
     _not_before: datetime | None = field(default=None, init=False)
 
-    async def run(self, request: Admitted) -> Refusal | None:
+    async def run(self, request: rules.Admitted) -> rules.Refusal | None:
         """Forward the request and the answer; return the refusal that stopped it, None if it went through.
 
         When the caller hangs up, the service is hung up on.
@@ -136,7 +128,7 @@ class Exchange:
         try:
             with anyio.move_on_after(self.meter.provider.timeout_s) as limit:
                 connection = await self.upstream.route.connect()
-                if isinstance(connection, Refusal):
+                if isinstance(connection, rules.Refusal):
                     self.refusal = connection
                     return connection
                 async with connection:
@@ -158,20 +150,20 @@ class Exchange:
             )
             learn(self.line, ending, reading)
 
-    async def _both_ways(self, service: Service, request: Admitted) -> None:
+    async def _both_ways(self, service: Service, request: rules.Admitted) -> None:
         await self.caller.ask_for_body()
         async with anyio.create_task_group() as group:
             group.start_soon(self._upward, service, request, group.cancel_scope)
             self.refusal = await self._downward(service) or self.refusal
             group.cancel_scope.cancel()
 
-    async def _upward(self, service: Service, request: Admitted, scope: anyio.CancelScope) -> None:
+    async def _upward(self, service: Service, request: rules.Admitted, scope: anyio.CancelScope) -> None:
         self.refusal = await self._send(service, request)
         if self.refusal is None:
             await self.caller.hung_up()
         scope.cancel()
 
-    async def _send(self, service: Service, request: Admitted) -> Refusal | None:
+    async def _send(self, service: Service, request: rules.Admitted) -> rules.Refusal | None:
         # A service may answer and hang up before it has read everything; its answer still counts, so whether what is
         # sent arrives does not matter here.
         await service.send(self.upstream.head(request))
@@ -181,17 +173,17 @@ class Exchange:
             self.line.bytes_up += len(piece)
             await service.send(h11.Data(data=piece))
         if piece is End.MALFORMED:
-            return Refusal(400, "malformed", "The body of the request is malformed.")
+            return rules.Refusal(400, "malformed", "The body of the request is malformed.")
         if piece is End.DONE:
             await service.send(h11.EndOfMessage())
         return None
 
-    async def _downward(self, service: Service) -> Refusal | None:
+    async def _downward(self, service: Service) -> rules.Refusal | None:
         response = await service.response()
         if response is None:
             return _BROKEN
-        headers = answer_headers(response.headers, self.upstream.origin)
-        if isinstance(headers, Refusal):
+        headers = rules.answer_headers(response.headers, self.upstream.origin)
+        if isinstance(headers, rules.Refusal):
             return headers
         cover = self.upstream.mask.cover
         self.line.status = response.status_code
@@ -200,7 +192,7 @@ class Exchange:
             response.status_code, tuple((cover(name), cover(value)) for name, value in headers)
         ):
             return None
-        body = MaskedStream(self.upstream.mask)
+        body = rules.MaskedStream(self.upstream.mask)
         while isinstance(piece := await service.piece(), bytes):
             if refusal := self.meter.received(len(piece)):
                 return refusal
@@ -343,7 +335,7 @@ class ModelGateway:
         self._account = Account(allowance, lambda model, took: cost_of(name, model, took, prices, url=provider.url))
         self._meter = Meter(provider, self._account)
         self._watch = Watch(f"{name} ({provider.url})" if name else provider.url, provider.credential_env, patience)
-        self._used_up: Refusal | None = None
+        self._used_up: rules.Refusal | None = None
         self._log = RequestLog(log)
 
     @property
@@ -423,19 +415,19 @@ class ModelGateway:
             self._log.write(line)
         await caller.linger()
 
-    async def _serve(self, caller: Caller, request: h11.Request | Refusal, line: Line) -> Refusal | None:
+    async def _serve(self, caller: Caller, request: h11.Request | rules.Refusal, line: Line) -> rules.Refusal | None:
         """Forward a request; return the refusal if it was not forwarded completely."""
-        if isinstance(request, Refusal):
+        if isinstance(request, rules.Refusal):
             return request
         line.method = request.method.decode()
         line.path = self._upstream.mask.cover(request.target.partition(b"?")[0]).decode()
-        if is_greeting(request):
+        if rules.is_greeting(request):
             line.status = 200
             if await caller.answer(200, ((b"content-length", b"0"), (b"connection", b"close"))):
                 await caller.send(h11.EndOfMessage())
             return None
-        admitted = judge_request(request, self._provider.paths)
-        if isinstance(admitted, Refusal):
+        admitted = rules.judge_request(request, self._provider.paths)
+        if isinstance(admitted, rules.Refusal):
             return admitted
         if refusal := self._stopped() or self._meter.begin(admitted.length or 0):
             return refusal
@@ -446,12 +438,12 @@ class ModelGateway:
             self._meter.end()
             self._halt_when_used_up()
 
-    def _stopped(self) -> Refusal | None:
+    def _stopped(self) -> rules.Refusal | None:
         """Return the refusal of all further requests after a stop, None if there is none."""
         self._used_up = self._used_up or self._account.used_up()
         self._halt_when_used_up()
         if self._used_up is None and self.halt is not None:
-            return Refusal(403, "halted", f"This dispatch is being stopped: {self.halt.why}")
+            return rules.Refusal(403, "halted", f"This dispatch is being stopped: {self.halt.why}")
         return self._used_up
 
     def _halt_when_used_up(self) -> None:
