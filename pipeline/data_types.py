@@ -6,7 +6,7 @@ these types in its models, so that nobody who uses such a name has to look at it
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
@@ -38,6 +38,13 @@ class Frozen(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
+
+    @classmethod
+    def from_fields(cls, *sources: object, **own: object) -> Self:
+        """Return it with its *own* fields as given, each other one as the first source says that has its name."""
+        names = cls.model_fields.keys() - own.keys() - {"schema_"}
+        found = {name: getattr(one, name) for one in reversed(sources) for name in names if hasattr(one, name)}
+        return cls.model_validate({**found, **own})
 
 
 _BRANCH: Final = TypeAdapter[str](BranchName)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
 NUMBERS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_STREAMS: Final = (1, 2)
 _terminals: list[int] = []
 
 
@@ -24,7 +23,7 @@ class StoppedError(Exception):
 
 def as_ctrl_c() -> None:
     """Make SIGTERM and SIGHUP act like Ctrl-C, unless they were ignored at the start (`nohup`)."""
-    _terminals[:] = [stream for stream in _STREAMS if os.isatty(stream)]
+    _terminals[:] = [stream for stream in (1, 2) if os.isatty(stream)]
     for number in NUMBERS[1:]:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _hand_on)

@@ -112,7 +112,26 @@ def _behind_shim(shim: Path, search_path: str | None) -> str:
             Reason.CONFIG,
             path=str(shim),
         )
-    return _ask_shim(shim)
+    # In the root no file of a project chooses a version; -I and -S: no .pth file runs code here.
+    try:
+        asked = subprocess.run(
+            [shim, "-I", "-S", "-c", _ASK],
+            cwd="/",
+            env={**os.environ, "PYENV_DIR": "/"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            process_group=0,  # Ctrl-C at a terminal is for the driver
+            check=True,
+            timeout=_ASK_TIMEOUT_S,
+            text=True,
+        )
+        return str(json.loads(asked.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise UserError(
+            f"{shim} did not say where its installation is ({error}). Give another interpreter by its absolute path.",
+            Reason.CONFIG,
+            path=str(shim),
+        ) from None
 
 
 def _shebang(path: Path) -> list[str]:
@@ -180,29 +199,6 @@ def _folder(folder: Path) -> list[Mount]:
     if (folder / ".git").exists():  # an environment at the top of a repository: the rest of that is not its own
         shown = [place for name in _ENVIRONMENT if (place := folder / name).exists()]
     return [Mount(place.resolve(), place) for place in shown]
-
-
-def _ask_shim(shim: Path) -> str:
-    # In the root no file of a project chooses a version; -I and -S: no .pth file runs code here.
-    try:
-        asked = subprocess.run(
-            [shim, "-I", "-S", "-c", _ASK],
-            cwd="/",
-            env={**os.environ, "PYENV_DIR": "/"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            process_group=0,  # Ctrl-C at a terminal is for the driver
-            check=True,
-            timeout=_ASK_TIMEOUT_S,
-            text=True,
-        )
-        return str(json.loads(asked.stdout))
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise UserError(
-            f"{shim} did not say where its installation is ({error}). Give another interpreter by its absolute path.",
-            Reason.CONFIG,
-            path=str(shim),
-        ) from None
 
 
 def _links(path: Path) -> list[Mount]:

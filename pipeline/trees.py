@@ -50,7 +50,9 @@ def opened_parent(top: int, path: str, *, create: bool = False) -> Generator[tup
     current = os.dup(top)
     try:
         for part in parents:
-            following = _step(current, part, create=create)
+            if create:
+                make_folder(current, part)
+            following = os.open(part, _FOLDER, dir_fd=current)
             os.close(current)
             current = following
         yield current, name
@@ -260,12 +262,6 @@ def write_new(parent: int, name: str, content: bytes, mode: int) -> None:
     with open(descriptor, "wb") as file:  # noqa: PTH123  (a descriptor)
         file.write(content)
         os.fchmod(descriptor, mode)
-
-
-def _step(current: int, part: str, *, create: bool) -> int:
-    if create:
-        make_folder(current, part)
-    return os.open(part, _FOLDER, dir_fd=current)
 
 
 def _unused_names(folder: int) -> Iterator[str]:

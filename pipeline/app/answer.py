@@ -481,12 +481,11 @@ def record(
             anyio.run(keep_at_hub, ctx)
     name, answers = run.info.run_id, (*run.journal.of(InputGiven), *run.journal.of(GateAnswered))
     last = max(answers, key=lambda line: line.seq, default=None)
-    return AnsweredDocument(
+    return AnsweredDocument.from_fields(
+        run.state,
         run_id=name,
         answer="answered" if last is None or isinstance(last.data, InputGiven) else last.data.answer,
         queued=run.queued,
-        outcome=run.state.outcome,
-        reason=run.state.reason,
         safe_next_actions=(f"redfirst resume {name}",) if run.queued else (f"redfirst show {name}",),
     )
 

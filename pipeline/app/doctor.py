@@ -8,7 +8,6 @@ import shlex
 import shutil
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,70 +53,47 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Leftover:
-    """Something that no run needs any more: what it is, in words, and the command that takes it away."""
-
-    what: str
-    mend: str = ""
-
-
 def check_leftovers(repository: Repository, state: Path) -> Check:
     """Return what no run needs any more; runs of other worktrees are only looked at through their claims."""
     try:
         names = frozenset(store.run_names(repository))
     except UserError as error:
         return Check.fail("leftovers", error.message)
-    found = [*stale_claims(repository), *stray_folders(repository, state, names), *stray_refs(repository, names)]
+    found = [*_stale_claims(repository), *_strays(repository, state, names)]
     if not found:
         return Check.ok("leftovers", "nothing was left over (`redfirst gc` lists what may go later)")
-    message = few((each.what for each in found), _SHOWN, "; ")
-    advice = "; ".join(each.mend for each in found[:_SHOWN] if each.mend)
-    return Check.warn("leftovers", message, advice)
+    message = few((what for what, _ in found), _SHOWN, "; ")
+    return Check.warn("leftovers", message, "; ".join(mend for _, mend in found[:_SHOWN] if mend))
 
 
-def stale_claims(repository: Repository) -> list[Leftover]:
-    """Return the claims whose run is gone or has ended; each keeps an issue from being worked on."""
-    found: list[Leftover] = []
+def _stale_claims(repository: Repository) -> Iterator[tuple[str, str]]:
+    """Yield the claims whose run is gone or has ended, in words, with the command that takes each away.
+
+    Each keeps an issue from being worked on.
+    """
     for issue, claim in store.claims(repository).items():
         if isinstance(claim, UserError):
-            found.append(Leftover(claim.message))
+            yield claim.message, ""
             continue
-        folder = Path(claim.worktree) / store.WORKFLOW / claim.run.rpartition("/")[2]
+        ref, folder = store.claim_ref(issue), Path(claim.worktree) / store.WORKFLOW / claim.run.rpartition("/")[2]
+        said = f"{issue} is claimed by {claim.run}, which"
         if not (folder / "run.json").is_file():
-            what, mend = "is gone", f"redfirst abandon {issue}"
+            yield f"{said} is gone ({ref})", f"redfirst abandon {issue}"
         elif not is_unfinished(folder):
-            what, mend = "has ended", f"git update-ref -d {store.claim_ref(issue)}"
-        else:
-            continue
-        found.append(Leftover(f"{issue} is claimed by {claim.run}, which {what} ({store.claim_ref(issue)})", mend))
-    return found
+            yield f"{said} has ended ({ref})", f"git update-ref -d {ref}"
 
 
-def stray_folders(repository: Repository, state: Path, names: Collection[str]) -> list[Leftover]:
-    """Return the private folders of this worktree's runs that are gone."""
+def _strays(repository: Repository, state: Path, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the private folders and the refs of this worktree's runs that are gone, with the commands as above."""
     place = store.state_of_run(state, repository, "run")
     suffix = place.name.removeprefix("run")
-    folders = sorted(place.parent.glob(f"*{suffix}")) if place.parent.is_dir() else []
-    return [
-        Leftover(f"{path} belongs to no run", f"rm -r {shlex.quote(str(path))}")
-        for path in folders
-        if path.name.removesuffix(suffix) not in names
-    ]
-
-
-def stray_refs(repository: Repository, names: Collection[str]) -> list[Leftover]:
-    """Return the refs of this worktree's runs that are gone."""
-    refs = [
-        ref
-        for prefix in (store.RUN_REFS, store.PUBLISH_REFS, KEPT_REFS)
-        for ref in repository.refs(f"{prefix}{store.worktree_key(repository)}/")
-    ]
-    return [
-        Leftover(f"{ref} belongs to no run", f"git update-ref -d {ref}")
-        for ref in refs
-        if ref.rpartition("/")[2] not in names
-    ]
+    for path in sorted(place.parent.glob(f"*{suffix}")) if place.parent.is_dir() else ():
+        if path.name.removesuffix(suffix) not in names:
+            yield f"{path} belongs to no run", f"rm -r {shlex.quote(str(path))}"
+    for prefix in (store.RUN_REFS, store.PUBLISH_REFS, KEPT_REFS):
+        for ref in repository.refs(f"{prefix}{store.worktree_key(repository)}/"):
+            if ref.rpartition("/")[2] not in names:
+                yield f"{ref} belongs to no run", f"git update-ref -d {ref}"
 
 
 _NOBODY: Final = frozenset({Backend.SCRIPTED, Backend.HUMAN, Backend.COMMAND, Backend.OFF, Backend.BUILTIN})
@@ -360,17 +336,14 @@ def _branch(repository: Repository, base: str | None) -> Check:
     return Check.ok("repository", f"{repository.worktree}, branch {branch}, base {found}")
 
 
-def _conventions(repository: Repository, loaded: Loaded) -> list[Check]:
-    """Return what a repository asks of commits and a run does not keep."""
-    found = [
-        Check.warn("hooks", hook.told(), f'[commits] hooks = ["{hook.name}"]')
-        for hook in unrun_hooks(repository, loaded.config)
-    ]
+def _conventions(repository: Repository, loaded: Loaded) -> Iterator[Check]:
+    """Yield what a repository asks of commits and a run does not keep."""
+    for hook in unrun_hooks(repository, loaded.config):
+        yield Check.warn("hooks", hook.told(), f'[commits] hooks = ["{hook.name}"]')
     try:
         refuse_misfit(loaded.config, "GAL-1")
     except UserError as error:
-        found.append(Check.warn("commits", f"for an issue GAL-1: {error.message}", "mend [commits]"))
-    return found
+        yield Check.warn("commits", f"for an issue GAL-1: {error.message}", "mend [commits]")
 
 
 def _clean(repository: Repository, told: Check) -> Check:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from pipeline.characters import visible
 from pipeline.data_types import Frozen
@@ -22,6 +22,7 @@ from pipeline.vocabulary import Role, Signal, Step
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pipeline.errors import UserError
@@ -34,13 +35,7 @@ TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.P
 STAGES: Final = {Step.REVIEW_PLAN: Stage.PLAN, Step.REVIEW_SPLIT: Stage.SPLIT, Step.FINAL_REVIEW: Stage.FINAL}
 
 
-class Document(Frozen):
-    """What a command prints with `--json`, or a part of it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class RedLine(Document):
+class RedLine(Frozen):
     """One RED id: its class, and why that is (or is not) a legal reason (matrix 5)."""
 
     id: str
@@ -50,7 +45,7 @@ class RedLine(Document):
     granularity: Literal["id", "file"]
 
 
-class GreenLine(Document):
+class GreenLine(Frozen):
     """What was measured GREEN: the ids of the task, and how many other tests were kept."""
 
     tree: str
@@ -59,7 +54,7 @@ class GreenLine(Document):
     flaky: tuple[str, ...]
 
 
-class EvidenceShown(Document):
+class EvidenceShown(Frozen):
     """A task's evidence as it is on disk."""
 
     path: str
@@ -72,7 +67,7 @@ class EvidenceShown(Document):
     green: GreenLine | None
 
 
-class TaskShown(Document):
+class TaskShown(Frozen):
     """One task with its evidence."""
 
     id: str
@@ -82,7 +77,7 @@ class TaskShown(Document):
     evidence: EvidenceShown | None
 
 
-class FindingLine(Document):
+class FindingLine(Frozen):
     """One finding of a review."""
 
     id: str
@@ -93,7 +88,7 @@ class FindingLine(Document):
     """What came of its proof; null where it has none."""
 
 
-class ReviewShown(Document):
+class ReviewShown(Frozen):
     """One review: what the reviewers said, what the harness made of it, what must be fixed and what is open."""
 
     path: str
@@ -107,7 +102,7 @@ class ReviewShown(Document):
     refuted: tuple[FindingLine, ...] = ()
 
 
-class DispatchLine(Document):
+class DispatchLine(Frozen):
     """One dispatch: who was asked what, whether the answer counts, what the gate said of the changes."""
 
     dispatch: str
@@ -130,7 +125,7 @@ class DispatchLine(Document):
     usage: Usage | None
 
 
-class DiffFile(Document):
+class DiffFile(Frozen):
     """One path that differs; the counts of lines are null for a binary file."""
 
     path: str
@@ -176,24 +171,18 @@ def read_evidence(folder: Path, task: str) -> EvidenceShown | None:
     except (OSError, ValidationError):
         return None
     red = sorted(found.ledger.red.items()) if found.ledger else ()
-    return EvidenceShown(
+    return EvidenceShown.from_fields(
+        found,
         path=name,
-        red=tuple(
-            RedLine(id=id_, red_class=one.cls.value, legal=one.legal, message=one.message, granularity=one.granularity)
-            for id_, one in red
-        ),
+        red=tuple(RedLine.from_fields(one, id=id_, red_class=one.cls.value) for id_, one in red),
         guards=tuple(sorted(found.ledger.guards)) if found.ledger else (),
-        not_testable=found.not_testable,
-        judged_by=found.judged_by,
-        proved_by=found.proved_by,
-        green=GreenLine.model_validate(found.green) if found.green else None,
+        green=GreenLine.from_fields(found.green) if found.green else None,
     )
 
 
-def reviews_shown(run: Run) -> tuple[ReviewShown, ...]:
-    """Return the reviews, oldest first."""
+def reviews_shown(run: Run) -> Iterator[ReviewShown]:
+    """Yield the reviews, oldest first."""
     counts = dict.fromkeys(STAGES, 0)
-    found: list[ReviewShown] = []
     for decided in run.history:
         step = decided.decision.step
         if step not in STAGES or decided.decision.row.startswith("any/"):
@@ -202,20 +191,17 @@ def reviews_shown(run: Run) -> tuple[ReviewShown, ...]:
             continue
         counts[step] += 1
         record = read_review(run.folder, STAGES[step], counts[step])
-        found.append(
-            ReviewShown(
-                path=f"reviews/{STAGES[step]}-{counts[step]}.md",
-                stage=STAGES[step],
-                number=counts[step],
-                verdict=_verdict(run, decided, Role.CHECK),
-                advice=_verdict(run, decided, Role.SIMPLIFY),
-                signal=Signal(decided.event.signal),
-                must_fix=record.must_fix if record else (),
-                open=tuple(map(finding_line, record.ledger.open)) if record else (),
-                refuted=tuple(map(finding_line, record.ledger.refuted)) if record else (),
-            )
+        yield ReviewShown(
+            path=f"reviews/{STAGES[step]}-{counts[step]}.md",
+            stage=STAGES[step],
+            number=counts[step],
+            verdict=_verdict(run, decided, Role.CHECK),
+            advice=_verdict(run, decided, Role.SIMPLIFY),
+            signal=Signal(decided.event.signal),
+            must_fix=record.must_fix if record else (),
+            open=tuple(map(finding_line, record.ledger.open)) if record else (),
+            refuted=tuple(map(finding_line, record.ledger.refuted)) if record else (),
         )
-    return tuple(found)
 
 
 def _verdict(run: Run, decided: Decided, role: Role) -> str | None:
@@ -238,13 +224,7 @@ def read_review(folder: Path, stage: Stage, number: int) -> ReviewRecord | None:
 
 def finding_line(finding: Finding) -> FindingLine:
     """Return one finding."""
-    return FindingLine(
-        id=finding.id,
-        severity=finding.severity,
-        headline=finding.headline,
-        location=finding.location,
-        proof=finding.measured.found if finding.measured is not None else None,
-    )
+    return FindingLine.from_fields(finding, proof=finding.measured.found if finding.measured is not None else None)
 
 
 def finding_text(line: FindingLine) -> str:
@@ -258,16 +238,14 @@ def dispatch_line(run: Run, record: DispatchRecord, *, live: bool) -> DispatchLi
     """Return one dispatch with its result, if it has one."""
     result = run.results.get(record.dispatch)
     answered = result or DispatchResult(dispatch=record.dispatch, base_tree=record.base_tree)
-    known = {**dict(record), **dict(answered)}
     quarantine = f"quarantine/{record.dispatch}"
-    return DispatchLine.model_validate(
-        {
-            **{name: known[name] for name in DispatchLine.model_fields if name in known},
-            "state": "finished" if result else "running" if live else "lost",
-            "changed": tuple(change.path for change in answered.changes),
-            "quarantine": quarantine if (run.folder / quarantine).is_dir() else None,
-            "usage": result.usage if result else None,
-        }
+    return DispatchLine.from_fields(
+        answered,
+        record,
+        state="finished" if result else "running" if live else "lost",
+        changed=tuple(change.path for change in answered.changes),
+        quarantine=quarantine if (run.folder / quarantine).is_dir() else None,
+        usage=result.usage if result else None,
     )
 
 

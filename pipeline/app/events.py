@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from pipeline.agents.backends.extras import install_command
-from pipeline.app.documents import Document
 from pipeline.characters import visible
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
@@ -486,7 +485,7 @@ _PATH: Final = "/v1/traces"
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
-class TracesDocument(Document):
+class TracesDocument(Frozen):
     """What `export-traces --json` prints."""
 
     schema_: Literal["redfirst.traces/1"] = Field(default="redfirst.traces/1", alias="schema")

@@ -16,22 +16,12 @@ from pydantic import Field
 from pipeline.app import documents
 from pipeline.app.next_lines import texts_as_typed
 from pipeline.app.run_result import why_not_ready
+from pipeline.data_types import Frozen
 from pipeline.judge.reports.markdown import parse
 from pipeline.matrix.engine.journal_kinds import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.matrix.engine.protocols import TRUNK, action_value
 from pipeline.matrix.engine.run import sha256_hex
-from pipeline.matrix.routing.actions import (
-    Action,
-    Again,
-    AskPerson,
-    Forward,
-    Goto,
-    LeaveOut,
-    NextTask,
-    Retry,
-    Return,
-    Stop,
-)
+from pipeline.matrix.routing import actions
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.plain_words import WRONG
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words
@@ -56,22 +46,22 @@ _ROWS: Final = {row.id: row for row in MATRIX}
 _REVIEW: Final = re.compile(r"reviews/(?P<stage>plan|split|final)-(?P<number>\d+)\.md")
 _QUOTABLE: Final = re.compile(r"(evidence|judgements)/.+\.md|reviews/hygiene-.+\.md|feedback-\d+\.md")
 _MOST_QUOTED: Final = 12
-_WAYS: Final[Mapping[type[Action], str]] = {
-    Return: "back to who asked: ",
-    Again: "the same agent is asked again, told why: ",
-    LeaveOut: "on without this agent: ",
-    Forward: "on, as approved: ",
+_WAYS: Final[Mapping[type[actions.Action], str]] = {
+    actions.Return: "back to who asked: ",
+    actions.Again: "the same agent is asked again, told why: ",
+    actions.LeaveOut: "on without this agent: ",
+    actions.Forward: "on, as approved: ",
 }
 
 
-class Exhausted(documents.Document):
+class Exhausted(Frozen):
     """A limit that was found reached, and what the matrix says follows."""
 
     counter: Counter = Field(validation_alias="purse", serialization_alias="purse")  # the key is contract
     follows: str
 
 
-class EvidenceLine(documents.Document):
+class EvidenceLine(Frozen):
     """An artifact that a decision was based on. `changed`: it was written again since; `missing`: it is gone.
 
     `kept` is where it lies as it was then, where it is not as decided and some version is.
@@ -82,7 +72,7 @@ class EvidenceLine(documents.Document):
     kept: str | None = None
 
 
-class TestsLine(documents.Document):
+class TestsLine(Frozen):
     """One test run of the harness: what was run, over which tree, how the tests ended, how long that took.
 
     `what` and `seconds` are empty and null for runs of older versions.
@@ -98,7 +88,7 @@ class TestsLine(documents.Document):
     seconds: float | None
 
 
-class DecisionLine(documents.Document):
+class DecisionLine(Frozen):
     """One decision: the row that fired, the signal and what it rests on, what was paid, what followed."""
 
     number: int
@@ -128,14 +118,14 @@ class DecisionLine(documents.Document):
     reason: Reason | None
 
 
-class SinceLine(documents.Document):
+class SinceLine(Frozen):
     """What happened behind the last decision: a resumption, a landing, or why it did not land."""
 
     at: str
     says: str
 
 
-class ExplainDocument(documents.Document):
+class ExplainDocument(Frozen):
     """What `explain --json` prints: the decisions, oldest first, and what happened behind the last one."""
 
     schema_: Literal["redfirst.explain/1"] = Field(default="redfirst.explain/1", alias="schema")
@@ -180,20 +170,13 @@ def explain_run(folder: Path, here: Repository, *, last: bool = False) -> Explai
             continue
         found.append(_decision(run, decided[line.seq], len(found) + 1, between, written, live=live))
         between = []
-    info, state = run.info, run.state
     chosen = found[-1:] if last else found
     notes = texts_as_typed([line.note for line in chosen], here, folder.parents[1], folder.name)
-    return ExplainDocument(
-        run_id=info.run_id,
-        issue=run.issue,
-        workflow=info.workflow,
-        workflow_version=info.workflow_version,
-        workflow_hash=info.workflow_hash,
-        redfirst_version=info.redfirst_version,
-        outcome=state.outcome,
-        reason=state.reason,
+    return ExplainDocument.from_fields(
+        run,
+        run.info,
+        run.state,
         live=live,
-        queued=run.queued,
         place=place_of(run),
         decisions=tuple(line.model_copy(update={"note": note}) for line, note in zip(chosen, notes, strict=True)),
         since=tuple(SinceLine(at=line.at, says=says) for line in between for says in _happening(line, run.info.branch)),
@@ -215,18 +198,13 @@ def _decision(
     records = [record for record in run.records.values() if record.dispatch in finished]
     if event.lane != TRUNK:  # what stands between two lines may be of any lane
         records = [record for record in run.records.values() if record.visit == decision.visit]
-    return DecisionLine(
+    return DecisionLine.from_fields(
+        decision,
+        event,
+        decided.line,
         number=number,
-        seq=decided.line.seq,
-        at=decided.line.at,
         step=decision.step.value,
         phase=decision.step.phase,
-        task=decision.task,
-        visit=decision.visit,
-        signal=event.signal,
-        role=event.role,
-        note=event.note,
-        row=decision.row,
         source=row.source if row else "",
         says=row.says if row else "",
         action=action_value(decision.action),
@@ -234,14 +212,12 @@ def _decision(
         before=tuple(says for line in between for says in _happening(line, run.info.branch)),
         dispatches=tuple(documents.dispatch_line(run, record, live=live) for record in records),
         tests=tuple(
-            TestsLine.model_validate(line.data)
-            for line in between
-            if isinstance(line.data, journal_kinds.MeasuredTests)
+            TestsLine.from_fields(line.data) for line in between if isinstance(line.data, journal_kinds.MeasuredTests)
         ),
-        facts=_facts(run, decided, evidence),
+        facts=tuple(_facts(run, decided, evidence)),
         evidence=evidence,
         paid=tuple(counter_of(before, key, count) for key, count in decision.counters.items()),
-        exhausted=_exhausted(decided),
+        exhausted=tuple(_exhausted(decided)),
         blockers=after.open_blockers if decision.step in documents.STAGES and after.blockers != before.blockers else (),
         outcome=after.outcome,
         reason=after.reason,
@@ -280,33 +256,27 @@ def _happening(line: Line, branch: str) -> Iterator[str]:
             pass
 
 
-def _exhausted(decided: Decided) -> tuple[Exhausted, ...]:
-    """Return the limits that were reached, in their order, each with what the matrix says follows (matrix 2)."""
-    found: list[Exhausted] = []
+def _exhausted(decided: Decided) -> Iterator[Exhausted]:
+    """Yield the limits that were reached, in their order, each with what the matrix says follows (matrix 2)."""
     for loop in decided.decision.exhausted:
         bound, role = BOUNDS[loop], decided.event.role
         action = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
         before = decided.before.seen_from(decided.event.lane)
         counter = exhausted_counter(before, loop, role)
-        found.append(Exhausted(counter=counter, follows=action_words(action, before.trunk.origin)))
-    return tuple(found)
+        yield Exhausted(counter=counter, follows=action_words(action, before.trunk.origin))
 
 
 # --- what the evidence says ------------------------------------------------------------------------------------------
 
 
-def _facts(run: Run, decided: Decided, evidence: tuple[EvidenceLine, ...]) -> tuple[str, ...]:
-    """Return what the artifacts say that the decision was based on, as long as they are what they were."""
-    found: list[str] = []
-    for line in evidence:
-        if line.state != "as_decided":
-            continue
-        review = _REVIEW.fullmatch(line.path)
+def _facts(run: Run, decided: Decided, evidence: tuple[EvidenceLine, ...]) -> Iterator[str]:
+    """Yield what the artifacts say that the decision was based on, as long as they are what they were."""
+    for path in (line.path for line in evidence if line.state == "as_decided"):
+        review = _REVIEW.fullmatch(path)
         if review is not None and decided.decision.step in documents.STAGES:
-            found += _findings(run, decided, int(review["number"]))
-        elif _QUOTABLE.fullmatch(line.path):
-            found += _quoted(run.folder / line.path, line.path)
-    return tuple(found)
+            yield from _findings(run, decided, int(review["number"]))
+        elif _QUOTABLE.fullmatch(path):
+            yield from _quoted(run.folder / path, path)
 
 
 def _findings(run: Run, decided: Decided, number: int) -> list[str]:
@@ -331,7 +301,7 @@ def _quoted(path: Path, name: str) -> list[str]:
 # --- of a recipe with its own steps -----------------------------------------------------------------------------------
 
 
-class StepDecision(documents.Document):
+class StepDecision(Frozen):
     """One decision: the step, its signal, the row that fired, what was paid, and what followed of it."""
 
     number: int
@@ -348,7 +318,7 @@ class StepDecision(documents.Document):
     evidence: tuple[str, ...]
 
 
-class StepStanding(documents.Document):
+class StepStanding(Frozen):
     """A step that is over and not ready, and why."""
 
     step: str
@@ -356,7 +326,7 @@ class StepStanding(documents.Document):
     why: str
 
 
-class RecipeExplainDocument(documents.Document):
+class RecipeExplainDocument(Frozen):
     """What `explain --json` prints of a recipe's run: the decisions, oldest first."""
 
     schema_: Literal["redfirst.recipe-explain/1"] = Field(default="redfirst.recipe-explain/1", alias="schema")
@@ -377,26 +347,22 @@ def explain_steps(folder: Path, *, last: bool = False) -> RecipeExplainDocument:
     """
     run = RecipeRun.load(folder, driving=False)
     decisions = [
-        StepDecision(
+        StepDecision.from_fields(
+            one.decision,
+            one.event,
+            one.line,
             number=number,
-            seq=one.line.seq,
-            at=one.line.at,
             step="" if one.event.lane == TRUNK else one.event.lane,
             signal=str(one.event.signal),
-            note=one.event.note,
-            row=one.decision.row,
             action=action_value(one.decision.action),
             paid=one.decision.counters,
-            exhausted=one.decision.exhausted,
             then=tuple(_followed(effect.kind, effect.data) for effect in one.decision.effects),
-            evidence=one.event.evidence,
         )
         for number, one in enumerate(run.history, 1)
     ]
-    return RecipeExplainDocument(
-        run_id=run.info.run_id,
-        outcome=run.state.outcome,
-        reason=run.state.reason,
+    return RecipeExplainDocument.from_fields(
+        run.info,
+        run.state,
         live=FileLease.is_held(folder),
         steps=tuple(
             StepStanding(step=name, checkpoint=how.value, why=why)
@@ -418,7 +384,7 @@ def _followed(kind: str, data: Mapping[str, str]) -> str:
 # --- for a person ----------------------------------------------------------------------------------------------------
 
 
-def action_words(action: Action, origin: Step | None = None) -> str:
+def action_words(action: actions.Action, origin: Step | None = None) -> str:
     """Return what the matrix says is to be done, in words.
 
     Args:
@@ -426,32 +392,32 @@ def action_words(action: Action, origin: Step | None = None) -> str:
         origin: The step that a judgement was asked by, for `Return`.
     """
     match action:
-        case Goto(to, ask):
+        case actions.Goto(to, ask):
             return to.value + (f" ({ask.value})" if ask else "")
-        case Retry(to, loop, ask):
+        case actions.Retry(to, loop, ask):
             return to.value + (f" ({ask.value})" if ask else "") + f" (counts for {loop.value})"
-        case Return(loop):
+        case actions.Return(loop):
             return f"back to {origin.value if origin else 'the step that asked'} (counts for {loop.value})"
-        case Again(loop):
+        case actions.Again(loop):
             return f"ask the same agent again (counts for {loop.value})"
-        case AskPerson(loop):
+        case actions.AskPerson(loop):
             return f"ask a person, then the same agent again (counts for {loop.value})"
-        case LeaveOut():
+        case actions.LeaveOut():
             return "go on without this agent"
-        case NextTask():
+        case actions.NextTask():
             return "the next task"
-        case Forward():
+        case actions.Forward():
             return "on, as approved"
-        case Stop(outcome, reason):
+        case actions.Stop(outcome, reason):
             return stands_words(outcome, reason)
         case _:
             assert_never(action)
 
 
-def then_words(action: Action, after: RunState) -> str:
+def then_words(action: actions.Action, after: RunState) -> str:
     """Return what followed a decision: where the run went, and in which way when that is not plain."""
     where = standing_words(after)
-    if not isinstance(action, NextTask):
+    if not isinstance(action, actions.NextTask):
         return _WAYS.get(type(action), "") + where
     if after.beside:
         return f"{'side by side' if len(after.beside) > 1 else 'the next task'}: {where}"

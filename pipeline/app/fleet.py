@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from pipeline.app.at_hub import HubView, probe_hub, refs_of_hub, view_hub
-from pipeline.app.documents import Check, Document
+from pipeline.app.documents import Check
 from pipeline.app.ordering import record_of
 from pipeline.app.run_config import read_config
 from pipeline.app.run_list import line_at
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pipeline.config.tables import Fleet
 
 
-class FleetInitDocument(Document):
+class FleetInitDocument(Frozen):
     """What `fleet init` prints with `--json`: the tables that it made."""
 
     schema_: Literal["redfirst.fleet-init/1"] = Field(default="redfirst.fleet-init/1", alias="schema")
@@ -58,7 +58,7 @@ class FleetInitDocument(Document):
     made: tuple[str, ...]
 
 
-class FleetWorker(Document):
+class FleetWorker(Frozen):
     """A worker that is connected. It is stalled, and has no orders any more, if it has been silent for 30 seconds."""
 
     machine: str
@@ -68,7 +68,7 @@ class FleetWorker(Document):
     stalled: bool
 
 
-class FleetSlot(Document):
+class FleetSlot(Frozen):
     """How many slots there are of a kind, and how many are free. `jobs` are those of this machine."""
 
     kind: str
@@ -76,7 +76,7 @@ class FleetSlot(Document):
     free: int
 
 
-class FleetDocument(Document):
+class FleetDocument(Frozen):
     """What `fleet status` prints with `--json`; orders are counted by their state."""
 
     schema_: Literal["redfirst.fleet/1"] = Field(default="redfirst.fleet/1", alias="schema")
@@ -88,7 +88,7 @@ class FleetDocument(Document):
     slots: tuple[FleetSlot, ...]
 
 
-class FleetDoctorDocument(Document):
+class FleetDoctorDocument(Frozen):
     """What `fleet doctor` prints with `--json`; `ok` is false where a check has failed."""
 
     schema_: Literal["redfirst.fleet-doctor/1"] = Field(default="redfirst.fleet-doctor/1", alias="schema")

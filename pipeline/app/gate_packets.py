@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from pipeline.app import documents
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal_kinds import GateOpened, InputRequested
 from pipeline.matrix.recipes.next_steps import behind
@@ -44,7 +45,7 @@ QUESTION: Final = "question"
 _ISSUE: Final = "issue.md"
 
 
-class PacketFile(documents.Document):
+class PacketFile(Frozen):
     """A file of the run as it lies there now; of one that `counts` a person's edit counts when it is approved."""
 
     name: str
@@ -53,7 +54,7 @@ class PacketFile(documents.Document):
     text: str
 
 
-class PacketDiff(documents.Document):
+class PacketDiff(Frozen):
     """What would be approved, against where the run began."""
 
     old: str
@@ -62,7 +63,7 @@ class PacketDiff(documents.Document):
     patch: str
 
 
-class Packet(documents.Document):
+class Packet(Frozen):
     """What an approver sees at a gate (`show --packet`). `digest` is of all the rest: `approve --seen DIGEST`."""
 
     schema_: Literal["redfirst.packet/1"] = Field(default="redfirst.packet/1", alias="schema")
@@ -146,29 +147,28 @@ def require_question(run: Run) -> str:
     return run.journal.of(InputRequested)[-1].data.question
 
 
+def _packet(run: Run | RecipeRun, gate: str, place: str, **own: object) -> Packet:
+    """Return a packet, with nothing where the gate has no *own* word."""
+    nothing = {"issue": None, "question": "", "tasks": (), "diff": None, "commits": (), "findings": (), "notes": ()}
+    about = {"run_id": run.info.run_id, "gate": gate, "place": place, "asked_at": opened(run, gate).at}
+    took = {"dispatches": run.state.dispatches, "spent": str(spent(run))}
+    return Packet.model_validate({**nothing, **about, **took, **own})
+
+
 def _of_question(run: Run) -> Packet:
     name, run_id = require_question(run), run.info.run_id
-    asked = run.journal.of(InputRequested)
-    place = f"question {len(asked)}"
-    names = [one for one in (_ISSUE, *drafts_of(run.state), name) if one in run.artifacts]
-    files = _files(run, place, names, ())
-    return Packet(
-        run_id=run_id,
+    place = f"question {len(run.journal.of(InputRequested))}"
+    files = _files(run, place, [one for one in (_ISSUE, *drafts_of(run.state), name) if one in run.artifacts], ())
+    return _packet(
+        run,
+        QUESTION,
+        place,
         issue=run.issue,
         title=documents.title_of(run.folder),
-        gate=QUESTION,
-        place=place,
-        asked_at=opened(run, QUESTION).at,
         question=files[-1].text,
         files=files,
         tasks=documents.tasks_shown(run),
-        diff=None,
-        commits=(),
-        findings=(),
-        notes=(),
         cost_usd=usage_of(run).cost_usd,
-        dispatches=run.state.dispatches,
-        spent=str(spent(run)),
         answers=(
             GateAnswer(f'redfirst answer {run_id} "..."', "asks again, with your answer"),
             GateAnswer(f"redfirst abandon {run_id}", "ends the run without a commit. Its work stays as work.patch"),
@@ -190,14 +190,12 @@ def _of_issue(repository: Repository, run: Run, at: str | None) -> Packet:
         if task.evidence is None and name_of(task.id) in run.artifacts:
             raise _shut(run, gate.place, f"{name_of(task.id)} cannot be read")
     reviews = [one for one in documents.reviews_shown(run) if one.path in set(names)]
-    return Packet(
-        run_id=run.info.run_id,
+    return _packet(
+        run,
+        name,
+        gate.place,
         issue=run.issue,
         title=documents.title_of(run.folder),
-        gate=name,
-        place=gate.place,
-        asked_at=opened(run, name).at,
-        question="",
         files=_files(run, gate.place, (one for one in names if one in run.artifacts), edits),
         tasks=tasks,
         diff=_diff(repository, run, gate.place),
@@ -205,8 +203,6 @@ def _of_issue(repository: Repository, run: Run, at: str | None) -> Packet:
         findings=reviews[-1].open if reviews else (),
         notes=(*gate.notes, *(f"{one.dispatch}: {note}" for one in run.results.values() for note in one.notes)),
         cost_usd=usage_of(run).cost_usd,
-        dispatches=run.state.dispatches,
-        spent=str(spent(run)),
         answers=gate.answers,
     )
 
@@ -214,23 +210,15 @@ def _of_issue(repository: Repository, run: Run, at: str | None) -> Packet:
 def _of_recipe(run: RecipeRun, at: str | None) -> Packet:
     gate, taken = meant(run, at), spent(run)
     place = f"approval point {gate.step}"
-    return Packet(
-        run_id=run.info.run_id,
-        issue=None,
+    return _packet(
+        run,
+        gate.step,
+        place,
         title=run.recipe.name,
-        gate=gate.step,
-        place=place,
-        asked_at=opened(run, gate.step).at,
         question=gate.question,
         files=_files(run, place, (_below(run, path) for path in gate.read), ()),
-        tasks=(),
-        diff=None,
-        commits=(),
-        findings=(),
         notes=tuple(f"{one.dispatch}: {note}" for one in run.results.values() for note in one.notes),
         cost_usd=taken.cost_usd if taken.asked and not taken.unpriced else None,
-        dispatches=run.state.dispatches,
-        spent=str(taken),
         answers=gate.answers,
     )
 
@@ -264,7 +252,7 @@ def _diff(repository: Repository, run: Run, place: str) -> PacketDiff | None:
     if old == new:
         return None
     try:
-        files = tuple(map(documents.DiffFile.model_validate, repository.numstat(old, new)))
+        files = tuple(map(documents.DiffFile.from_fields, repository.numstat(old, new)))
         return PacketDiff(old=old, new=new, files=files, patch=repository.patch(old, new))
     except GitError as error:
         raise _shut(run, place, f"its files are not in git any more ({error.stderr.strip()})") from error

@@ -486,19 +486,17 @@ def _left_open(asked: Asked, content: Mapping[str, Any]) -> Fault | None:
     )
 
 
-def proof_faults(desk: Desk, report: CheckReview | SuiteJudgement) -> list[Fault]:
-    """Return what keeps proofs from being run, as far as it can be seen at the desk."""
-    found: list[Fault] = []
+def proof_faults(desk: Desk, report: CheckReview | SuiteJudgement) -> Iterator[Fault]:
+    """Yield what keeps proofs from being run, as far as it can be seen at the desk."""
     for number, finding in enumerate(report.findings):
         proof, at = getattr(finding, "proof", None), f"/findings/{number}/proof"
         if proof is None:
             continue
         if proof.test is not None and (desk.files / proof.test.path).exists():
             said = f"{proof.test.path} is there already: a proof is a new file. Remove what you tried at your desk."
-            found.append(Fault(f"{at}/test/path", said))
+            yield Fault(f"{at}/test/path", said)
         if proof.edit is not None:
-            found += [Fault(f"{at}/edit/{key}", said) for key, said in _of_edit(desk.files, proof.edit)]
-    return found
+            yield from (Fault(f"{at}/edit/{key}", said) for key, said in _of_edit(desk.files, proof.edit))
 
 
 def _of_edit(files: Path, edit: Edit) -> Iterator[tuple[str, str]]:

@@ -307,29 +307,18 @@ async def agent_lines(environ: Mapping[str, str], box: Box | None, *, thorough: 
     servers, api = discovery.find_servers() if thorough else (), discovery.api_version()
     lines = {start.name: start for start in starts(agents, servers, api, environ, None)}
     found = [
-        AgentLine(
-            name=each.known.name,
-            title=each.known.title,
+        AgentLine.from_fields(
+            each,
+            each.known,
             path=str(each.path),
-            version=each.version,
             tested=each.known.program.tested,
             logins=tuple(LoginLine(path=str(login.path), private=login.private) for login in each.logins),
-            variables=each.variables,
             box=await _tried(each, box) if thorough else None,
             config=_config(lines[each.known.name]),
         )
         for each in agents
     ]
-    found += [
-        AgentLine(
-            name=server.name,
-            title=server.title,
-            path=server.url,
-            models=server.models,
-            config=_config(lines[server.name]),
-        )
-        for server in servers
-    ]
+    found += [AgentLine.from_fields(one, path=one.url, config=_config(lines[one.name])) for one in servers]
     if "api" in lines:
         found.append(AgentLine(name="api", title="model API", version=api, config=_config(lines["api"])))
     return tuple(found)

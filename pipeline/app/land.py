@@ -52,7 +52,7 @@ from pipeline.testing.verification.recheck import recheck
 from todo import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from pipeline.testing.verification.context import VerificationContext
 
@@ -353,7 +353,7 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
         UserError: there is no such run or branch, one is not finished, or they have several bases.
     """
     roster = Roster(here)
-    found = [_named(roster, name) for name in dict.fromkeys(names)] if names else _finished(roster)
+    found = [_named(roster, name) for name in dict.fromkeys(names)] if names else [*_finished(roster)]
     if onto is not None and not names:
         found = [each for each in found if each.base == onto]
     bases = sorted({each.base for each in found}) if onto is None else [onto]
@@ -438,23 +438,21 @@ def _named(roster: Roster, name: str) -> Candidate:
     return found
 
 
-def _finished(roster: Roster) -> list[Candidate]:
-    """Return the finished runs that are the last word on their issue; one with blockers is passed over."""
+def _finished(roster: Roster) -> Iterator[Candidate]:
+    """Yield the finished runs that are the last word on their issue; one with blockers is passed over."""
     lines = lines_of([place.folder for place in roster.runs])
     last: dict[str, tuple[str, str]] = {}
     for place, line in zip(roster.runs, lines, strict=True):
         if line.issue is not None and line.outcome not in _GIVEN_UP:
             last[line.issue] = max(last.get(line.issue, ("", "")), (line.started_at or "", roster.spoken(place.folder)))
-    found: list[Candidate] = []
     for place, line in zip(roster.runs, lines, strict=True):
         if line.outcome not in COMPLETED or line.issue is None or line.problem is not None or line.live:
             continue
         if last[line.issue][1] != roster.spoken(place.folder):
             continue
         why = "it has blockers on record" if line.outcome is Outcome.COMPLETED_WITH_BLOCKERS else ""
-        candidate = _candidate(roster, place, why)
-        found += [candidate] if candidate is not None else []
-    return found
+        if (candidate := _candidate(roster, place, why)) is not None:
+            yield candidate
 
 
 def _candidate(roster: Roster, place: RunPlace, passed_over: str = "") -> Candidate | None:

@@ -31,7 +31,7 @@ from pipeline.run.spending import Spent, spent
 from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Iterator
     from pathlib import Path
 
     from anyio.abc import TaskStatus as Started
@@ -130,7 +130,7 @@ def _of_issue(run: Run, *, live: bool) -> LiveView:
         usual=usual_next(at) if live else "",
         note=summary_facts.last_note(run),
         phases=phases_of(run),
-        tasks=_tasks(run),
+        tasks=tuple(_tasks(run)),
         loops=loops_of(run),
         **_of_any(run, live=live),
     )
@@ -213,19 +213,15 @@ def phases_of(run: Run) -> tuple[PhaseShown, ...]:
     return tuple(PhaseShown(phase, stands(number, phase), visits[phase]) for number, phase in enumerate(PHASES))
 
 
-def _tasks(run: Run) -> tuple[TaskShown, ...]:
+def _tasks(run: Run) -> Iterator[TaskShown]:
     beside = {lane.task: lane.step for lane in run.state.beside.values()}
     if run.state.current is not None and run.state.outcome is None:
         beside.setdefault(run.state.current, run.state.trunk.step)
-    found: list[TaskShown] = []
-    for task in run.state.tasks.values():
-        if task.status is TaskStatus.DROPPED:
-            continue
+    for task in (one for one in run.state.tasks.values() if one.status is not TaskStatus.DROPPED):
         step = beside.get(task.id) if task.status not in SETTLED else None
         stands: Stands = "done" if task.status in SETTLED else "now" if step is not None else "ahead"
         words = step.value if step is not None else task.status.value.replace("_", " ")
-        found.append(TaskShown(task.id, task.spec.title, words, stands))
-    return tuple(found)
+        yield TaskShown(task.id, task.spec.title, words, stands)
 
 
 def _step(run: RecipeRun, name: str) -> TaskShown:

@@ -14,7 +14,7 @@ import re
 import shlex
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.characters import visible
 from pipeline.errors import UserError
@@ -22,7 +22,7 @@ from pipeline.outcomes import COMPLETED, Outcome, Reason
 from pipeline.progress import few
 from pipeline.run import tracker
 from pipeline.run.checkout import has_submodules
-from pipeline.run.gates import GateAnswer, OpenGate, begun_again, safe_next_actions
+from pipeline.run.gates import GateAnswer, begun_again, safe_next_actions
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import load_run
 from pipeline.run.run import Run
@@ -36,9 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pydantic import BaseModel
+
     from pipeline.repo import Repository
     from pipeline.run.spending import AnyRun
     from pipeline.vocabulary import Role
+
+    _Document = TypeVar("_Document", bound=BaseModel)
 
 
 def landed(repository: Repository, run: Run) -> bool | None:
@@ -259,11 +263,6 @@ def as_typed(actions: Iterable[str], here: Repository, worktree: Path, run: str 
     return tuple(each.replace(standing, " ") for each in named)
 
 
-def text_as_typed(text: str, here: Repository, worktree: Path, run: str = "") -> str:
-    """Return a text with the commands in it as they work where somebody stands."""
-    return texts_as_typed((text,), here, worktree, run)[0]
-
-
 def texts_as_typed(texts: Sequence[str], here: Repository, worktree: Path, run: str = "") -> tuple[str, ...]:
     """Return texts with the commands in them as they work where somebody stands."""
     if not any(texts):
@@ -281,11 +280,21 @@ def texts_as_typed(texts: Sequence[str], here: Repository, worktree: Path, run: 
     )
 
 
-def gate_as_typed(gate: OpenGate | None, here: Repository, worktree: Path, run: str) -> OpenGate | None:
-    """Return an open gate with its answers as they work where somebody stands."""
-    if gate is None:
-        return None
-    return replace(gate, answers=answers_as_typed(gate.answers, here, worktree, run))
+def document_as_typed(document: _Document, here: Repository, worktree: Path, run: str) -> _Document:
+    """Return a document with its commands, those in its note too, as they work where somebody stands."""
+
+    def gate_as_typed(gate: Any) -> Any:
+        return gate and replace(gate, answers=answers_as_typed(gate.answers, here, worktree, run))
+
+    ways: dict[str, Callable[[Any], Any]] = {
+        "safe_next_actions": lambda actions: as_typed(actions, here, worktree, run),
+        "note": lambda note: texts_as_typed((note,), here, worktree, run)[0],
+        "answers": lambda answers: answers_as_typed(answers, here, worktree, run),
+        "at_gate": gate_as_typed,
+        "gates": lambda gates: tuple(map(gate_as_typed, gates)),
+    }
+    there = ways.keys() & type(document).model_fields.keys()
+    return document.model_copy(update={name: ways[name](getattr(document, name)) for name in there})
 
 
 def answers_as_typed(
@@ -306,7 +315,7 @@ def advice_as_typed(here: Repository, worktree: Path, run: str = "") -> Generato
             raise
         for each in (error, *error.also):
             each.actions = as_typed(each.actions, here, worktree, run)
-            each.message = text_as_typed(each.message, here, worktree, run)
+            (each.message,) = texts_as_typed((each.message,), here, worktree, run)
         raise
 
 

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from pipeline.app.documents import Document
 from pipeline.app.events import AllEvents, Event, Wanted, full, orders_origin, wanted
 from pipeline.app.run_config import trusted_config
 from pipeline.app.webhooks import signature
@@ -59,7 +58,7 @@ MOST_GIVEN_UP: Final = 1000
 """So many events that were given up are remembered for a sink, the newest."""
 
 
-class SinkLine(Document):
+class SinkLine(Frozen):
     """How a sink stands: `waits` events are to be sent to it, and `why` the next one was not taken."""
 
     name: str
@@ -69,7 +68,7 @@ class SinkLine(Document):
     why: str = ""
 
 
-class NotifyDocument(Document):
+class NotifyDocument(Frozen):
     """What `notify --json` prints."""
 
     schema_: Literal["redfirst.notify/1"] = Field(default="redfirst.notify/1", alias="schema")

@@ -66,23 +66,14 @@ class QueueDocument(Frozen):
 
 def record_of(order: Order, verdict: Verdict | None = None, line: RunLine | None = None) -> OrderRecord:
     """Return an order as documents have it; *line* is of its run, where somebody looked."""
-    return OrderRecord(
+    return OrderRecord.from_fields(
+        order,
+        order.placed,
         order=order.id,
-        do=order.placed.do,
-        issue=order.placed.issue,
         run=order.run or order.placed.run,
         state=order.state if not order.is_open or order.state == "held" else "started" if order.is_driven else "queued",
-        via=order.placed.via,
-        priority=order.placed.priority,
-        placed_at=order.placed_at,
         not_before=(line.not_before if line is not None else None) or order.placed.not_before,
         starts=len(order.drivers),
-        deaths=order.deaths,
-        log=order.log,
-        outcome=order.outcome,
-        reason=order.reason,
-        note=order.note,
-        closed_at=order.closed_at,
         begins=None if verdict is None else verdict.begins,
         why=None if verdict is None or verdict.begins else verdict.why,
     )

@@ -204,14 +204,6 @@ def is_path(word: str) -> bool:
     return "/" in word or word.endswith(_SUFFIXES)
 
 
-def library_here() -> RecipeFiles:
-    """Return the recipes that can be named where somebody stands; that need not be a repository."""
-    try:
-        return files_here(Repository.find(Path.cwd()))
-    except UserError:
-        return files_here(None)
-
-
 def files_here(repository: Repository | None, environ: Mapping[str, str] | None = None) -> RecipeFiles:
     """Return the recipes that can be named where somebody stands: of the repository those of HEAD."""
     commit = repository.resolve("HEAD") if repository is not None else None

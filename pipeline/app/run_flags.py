@@ -33,7 +33,7 @@ from pipeline.sandbox.redaction import MARK, redact
 from pipeline.steps.recipe_context import ReadRun
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -155,9 +155,8 @@ def change_of(run: Run, loaded: Loaded, secrets: Collection[str]) -> ConfigChang
     return ConfigChanged(limits=other, config_hash=now, changes=tuple(changes), config=kept)
 
 
-def _differences(before: Mapping[str, object], after: Mapping[str, object], loaded: Loaded) -> list[str]:
+def _differences(before: Mapping[str, object], after: Mapping[str, object], loaded: Loaded) -> Iterator[str]:
     was, now = _flat(before), _flat(after)
-    lines: list[str] = []
     for path in sorted({**was, **now}):
         key = keys.dotted(path)
         origin = loaded.origins.get(key, _NOWHERE)
@@ -166,8 +165,7 @@ def _differences(before: Mapping[str, object], after: Mapping[str, object], load
             continue
         where = origin.source.partition(" ")[0] if origin.layer is Layer.FLAG else str(origin)
         pinned = "; not for this run, which keeps what it began with" if key in _PINNED else ""
-        lines.append(f"{key}: {_shown(was.get(path))} -> {_shown(now.get(path))} ({where}){pinned}")
-    return lines
+        yield f"{key}: {_shown(was.get(path))} -> {_shown(now.get(path))} ({where}){pinned}"
 
 
 def _flat(config: Mapping[str, object]) -> dict[tuple[str, ...], object]:

@@ -318,7 +318,7 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
     """
     moment = now or datetime.now(UTC)
     roster = Roster(repository)
-    return _document(_all_lines(roster, moment) + _lines_of_strangers(roster, repository))
+    return _document([*_all_lines(roster, moment), *_lines_of_strangers(roster, repository)])
 
 
 def with_removed(repository: Repository, document: RunsDocument, most: int | None = None) -> RunsDocument:
@@ -330,9 +330,9 @@ def with_removed(repository: Repository, document: RunsDocument, most: int | Non
     return _document([*document.runs, *found[:most]])
 
 
-def newest_runs(repository: Repository, most: int, *, now: datetime | None = None) -> tuple[RunsDocument, Rest]:
+def newest_runs(repository: Repository, most: int) -> tuple[RunsDocument, Rest]:
     """Return the runs that have not ended and the newest of the others, at most so many, and what the rest took."""
-    runs = list_runs(repository, now=now).runs
+    runs = list_runs(repository).runs
     ended = [line for line in runs if line.problem is None and has_ended(line)]
     left_out = ended[most:]
     names = {(line.worktree, line.name) for line in left_out}
@@ -350,31 +350,28 @@ def _document(lines: list[RunLine]) -> RunsDocument:
     return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
 
 
-def _lines_of_strangers(roster: Roster, repository: Repository) -> list[RunLine]:
-    """Return the lines of folders that are not looked into, and of claims of runs that are gone."""
-    lines = [unread_line(folder, error.message, live=False) for folder, error in roster.problems.items()]
+def _lines_of_strangers(roster: Roster, repository: Repository) -> Iterator[RunLine]:
+    """Yield the lines of folders that are not looked into, and of claims of runs that are gone."""
+    yield from (unread_line(folder, error.message, live=False) for folder, error in roster.problems.items())
     for issue, claim in orphans(repository).items():
         refusal = claimant(roster, issue, claim).refusal()
         why = f"{refusal.message} ({refusal.actions[-1]})"
-        lines.append(unread_line(claim.folder, why, live=False, issue=issue, status=GONE))
-    return lines
+        yield unread_line(claim.folder, why, live=False, issue=issue, status=GONE)
 
 
-def _all_lines(roster: Roster, now: datetime) -> list[RunLine]:
-    """Return the lines of all runs; of those that have ended nothing is opened but an index."""
-    found: list[RunLine] = []
+def _all_lines(roster: Roster, now: datetime) -> Iterator[RunLine]:
+    """Yield the lines of all runs; of those that have ended nothing is opened but an index."""
     for folder, names in roster.folders.items():
         index = RunIndex(folder)
         for name in names:
             facts = facts_of(folder / name)
             line = index.line(name, facts)
             if line is not None:
-                found.append(aged(line, now))
+                yield aged(line, now)
             elif (folder / name / "run.json").is_file():
-                found.append(line_of(folder / name, now))
-                index.add(name, facts, found[-1])
+                index.add(name, facts, line := line_of(folder / name, now))
+                yield line
         index.keep(names)
-    return found
 
 
 def _removed(roster: Roster, now: datetime) -> Iterator[RunLine]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from pipeline.app.documents import Document, FindingLine, finding_line
+from pipeline.app.documents import FindingLine, finding_line
 from pipeline.app.driving import output_of
 from pipeline.app.gate_packets import StepGate, open_gates
-from pipeline.app.next_lines import answers_as_typed, as_typed, landed, next_lines, text_as_typed
+from pipeline.app.next_lines import document_as_typed, landed, next_lines
+from pipeline.data_types import Frozen
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.recipes.next_steps import held_by, obligations
 from pipeline.matrix.recipes.step_table import Checkpoint
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 
-class TaskLine(Document):
+class TaskLine(Frozen):
     """One task of the present split."""
 
     id: str
@@ -44,14 +44,14 @@ class TaskLine(Document):
     state: TaskStatus
 
 
-class BoxLine(Document):
+class BoxLine(Frozen):
     """What isolated the agents."""
 
     backend: str
     network: str
 
 
-class RecipeLine(Document):
+class RecipeLine(Frozen):
     """The recipe that the run is of; the hash is that of all its steps."""
 
     name: str
@@ -59,7 +59,7 @@ class RecipeLine(Document):
     sha256: str
 
 
-class RunDocument(Document):
+class RunDocument(Frozen):
     """How a run stands (contract 1)."""
 
     schema_: Literal["redfirst.run-result/1"] = Field(default="redfirst.run-result/1", alias="schema")
@@ -103,16 +103,14 @@ def run_document(ctx: Context) -> RunDocument:
     intended = ctx.run.journal.of(PublishIntended)
     ledgers = [record.ledger for record in all_last_reviews(ctx).values()]
     code = exit_code(outcome, reason)
-    return RunDocument(
+    return RunDocument.from_fields(
+        info,
         ok=code == 0,
-        run_id=info.run_id,
         issue=ctx.issue,
         outcome=outcome,
         reason=reason,
         exit_code=code,
         note=last_note(ctx.run),
-        branch=info.branch,
-        start_commit=info.start_commit,
         commits=published[-1].data.commits if published else (),
         tasks=tuple(
             TaskLine(id=t.id, title=t.spec.title, state=t.status)
@@ -132,11 +130,11 @@ def run_document(ctx: Context) -> RunDocument:
         seconds=round(driven_s(ctx.run), 3),
         spent=str(spent(ctx.run)),
         not_before=not_before_of(ctx.run),
-        recipe=None if info.recipe is None else RecipeLine.model_validate(info.recipe),
+        recipe=None if info.recipe is None else RecipeLine.from_fields(info.recipe),
     )
 
 
-class StepLine(Document):
+class StepLine(Frozen):
     """One step, by its name: how it stands and why, and where what it left is.
 
     `held_by` are the steps because of which it cannot start.
@@ -151,7 +149,7 @@ class StepLine(Document):
     outcome: str | None
 
 
-class SeamLine(Document):
+class SeamLine(Frozen):
     """A contract between steps that not all sides keep to; `open` are those that do not, or have not said so yet."""
 
     name: str
@@ -166,14 +164,14 @@ class LeftOpen(FindingLine):
     step: str
 
 
-class Note(Document):
+class Note(Frozen):
     """What a step tells a person, without waiting."""
 
     step: str
     text: str
 
 
-class RecipeDocument(Document):
+class RecipeDocument(Frozen):
     """How a run of a recipe stands. While it is driven, or its driver died, `outcome`, `reason` and code are null."""
 
     schema_: Literal["redfirst.recipe-result/1"] = Field(default="redfirst.recipe-result/1", alias="schema")
@@ -225,13 +223,8 @@ def show_recipe_run(folder: Path, here: Repository) -> RecipeDocument:
 
 def shown_from(ctx: Words, here: Repository, *, driven: bool = False) -> RecipeDocument:
     """Return how a run stands; *driven*: its driver asks, when it is done."""
-    found, worktree = recipe_document(ctx, driven=driven), ctx.run.folder.parents[1]
-    gates = tuple(
-        replace(gate, answers=answers_as_typed(gate.answers, here, worktree, found.run_id)) for gate in found.gates
-    )
-    actions = as_typed(found.safe_next_actions, here, worktree, found.run_id)
-    note = text_as_typed(found.note, here, worktree, found.run_id)
-    return found.model_copy(update={"safe_next_actions": actions, "note": note, "gates": gates})
+    found = recipe_document(ctx, driven=driven)
+    return document_as_typed(found, here, ctx.run.folder.parents[1], found.run_id)
 
 
 def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
@@ -250,17 +243,16 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
     code = exit_code(outcome, reason) if outcome is not None and reason is not None else None
     gates = open_gates(run)
     waves = run.machine.plan.waves
-    return RecipeDocument(
+    return RecipeDocument.from_fields(
+        run.info,
         ok=code in {0, None},
-        run_id=run.info.run_id,
-        recipe=RecipeLine.model_validate(run.facts, from_attributes=True),
+        recipe=RecipeLine.from_fields(run.facts),
         live=live,
         queued=run.queued and not live,
         outcome=outcome,
         reason=reason,
         exit_code=code,
         note=decisions[-1].data.note if decisions and outcome not in COMPLETED else "",
-        start_commit=run.info.start_commit,
         steps=tuple(
             StepLine(
                 step=name,
@@ -282,12 +274,9 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
         failed=by[Checkpoint.FAILED],
         held=by[Checkpoint.HELD],
         needs_orchestrator=by[Checkpoint.NEEDS_ORCHESTRATOR],
-        seam_obligations=tuple(
-            SeamLine(name=one.seam, provider=one.provider, consumers=one.consumers, open=one.open)
-            for one in obligations(run.machine, state)
-        ),
+        seam_obligations=tuple(SeamLine.from_fields(one, name=one.seam) for one in obligations(run.machine, state)),
         blockers=tuple(
-            LeftOpen(step=name, **dict(finding_line(finding))) for name in names for finding in left_open(ctx, name)
+            LeftOpen.from_fields(finding_line(finding), step=name) for name in names for finding in left_open(ctx, name)
         ),
         notes=tuple(
             Note(step=name, text=ctx.words_of(name).strip())

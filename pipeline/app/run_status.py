@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from pipeline.app import documents
-from pipeline.app.next_lines import as_typed, gate_as_typed, landed, next_lines, text_as_typed
+from pipeline.app.next_lines import as_typed, document_as_typed, landed, next_lines
 from pipeline.config.user_folders import state_folder
+from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason, exit_code
@@ -40,7 +41,7 @@ _DESKS: Final = "dispatches/*/exchange/desk"
 """Where desks are named (`backends.desk`, which is heavy): without one, none is looked for."""
 
 
-class CostLine(documents.Document):
+class CostLine(Frozen):
     """What one role or one phase took. Null where a part is not known; `known` says the rest in words."""
 
     of: Literal["role", "phase"]
@@ -51,7 +52,7 @@ class CostLine(documents.Document):
     known: str
 
 
-class ShowDocument(documents.Document):
+class ShowDocument(Frozen):
     """What `show --json` prints: how a run stands."""
 
     schema_: Literal["redfirst.show/1"] = Field(default="redfirst.show/1", alias="schema")
@@ -110,7 +111,7 @@ class ShowDocument(documents.Document):
     artifacts: tuple[str, ...]
 
 
-class LogDocument(documents.Document):
+class LogDocument(Frozen):
     """What `show --log --json` prints: the journal."""
 
     schema_: Literal["redfirst.log/1"] = Field(default="redfirst.log/1", alias="schema")
@@ -142,39 +143,31 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     desks = _desks(there, folder) if asks and any(folder.glob(_DESKS)) else {}
     waiting = (role for role, handed_in in desks.items() if not handed_in)
     is_landed = landed(there, run)
-    actions = next_lines(there, run, is_landed, live=live, desks=waiting, handed_in=any(desks.values()))
-    reviews = documents.reviews_shown(run)
     intended = run.journal.of(PublishIntended)
     artifacts = [name for name in run.artifacts if (folder / name).is_file()]
-    return ShowDocument(
-        run_id=info.run_id,
+    shown = ShowDocument.from_fields(
+        info,
+        state,
         issue=run.issue,
         title=documents.title_of(folder),
-        branch=info.branch,
-        base_branch=info.base_branch,
-        start_commit=info.start_commit,
         recipe=info.recipe.name if info.recipe is not None else None,
-        started_at=info.started_at,
         last_at=lines[-1].at if lines else info.started_at,
         epoch=run.journal.epoch,
         live=live,
         queued=run.queued and not live,
         elsewhere=None if live else gone_on(folder),
-        outcome=state.outcome,
-        reason=state.reason,
         exit_code=exit_code(state.outcome, state.reason) if state.outcome and state.reason else None,
         step=state.trunk.step.value,
         phase=state.trunk.step.phase,
         task=state.current,
         place=summary_facts.place_of(run),
         gate=gate_of(run),
-        at_gate=gate_as_typed(open_gate(run), here, folder.parents[1], folder.name),
-        note=text_as_typed(summary_facts.last_note(run), here, folder.parents[1], folder.name),
+        at_gate=open_gate(run),
+        note=summary_facts.last_note(run),
         not_before=summary_facts.not_before_of(run, datetime.now(UTC) if live else None),
         now=read_now(folder, run.journal.epoch) if live else (),
-        plan_revision=state.plan_revision,
         tasks=documents.tasks_shown(run),
-        reviews=reviews,
+        reviews=tuple(documents.reviews_shown(run)),
         counters=summary_facts.counters_of(run),
         blockers=_blockers(run),
         dispatches=tuple(documents.dispatch_line(run, record, live=live) for record in run.records.values()),
@@ -188,10 +181,11 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         spent=str(spent(run)),
         costs=costs_of(run),
         edits_without_effect=_vain_edits(run, here),
-        safe_next_actions=as_typed(actions, here, folder.parents[1], folder.name),
+        safe_next_actions=next_lines(there, run, is_landed, live=live, desks=waiting, handed_in=any(desks.values())),
         run_dir=str(folder),
         artifacts=tuple(sorted(artifacts, key=lambda name: (name not in _FIRST_PAGE, name))),
     )
+    return document_as_typed(shown, here, folder.parents[1], folder.name)
 
 
 def _desks(repository: Repository, folder: Path) -> dict[Role, bool]:
@@ -245,7 +239,7 @@ def _line(of: Literal["role", "phase"], name: str, taken: Spent) -> CostLine:
     )
 
 
-class DiffDocument(documents.Document):
+class DiffDocument(Frozen):
     """What `diff --json` prints. `old` and `new` are trees; `patch` is null with `--stat`."""
 
     schema_: Literal["redfirst.diff/1"] = Field(default="redfirst.diff/1", alias="schema")
@@ -272,7 +266,7 @@ def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool)
     if missing:
         raise _gone(repository, run, missing[0])
     try:
-        files = tuple(map(documents.DiffFile.model_validate, repository.numstat(old, new)))
+        files = tuple(map(documents.DiffFile.from_fields, repository.numstat(old, new)))
         patch = None if stat else repository.patch(old, new)
     except GitError as error:
         raise _gone(repository, run, error.stderr.strip()) from error

@@ -370,15 +370,12 @@ def _secret(trigger: TriggerTable, environ: Mapping[str, str]) -> str | None:
 
 
 def _document(one: Delivered, result: Result | Literal["duplicate"]) -> DeliveryDocument:
-    return DeliveryDocument(
-        trigger=one.trigger,
+    return DeliveryDocument.from_fields(
+        one,
         delivery=one.id,
         status=202 if result in {"ordered", "held"} else 200,
         result=result,
-        why=one.why,
         note="it was delivered before" if result == "duplicate" else _WORDS.get(one.why, ""),
-        issue=one.issue,
-        order=one.order,
     )
 
 

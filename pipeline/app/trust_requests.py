@@ -169,10 +169,9 @@ class Hook:
         )
 
 
-def unrun_hooks(repository: Repository, config: Config) -> tuple[Hook, ...]:
-    """Return the hooks of commits that nothing stands in for."""
+def unrun_hooks(repository: Repository, config: Config) -> Iterator[Hook]:
+    """Yield the hooks of commits that nothing stands in for."""
     folder = hooks_folder(repository, repository.settings())
-    found: list[Hook] = []
     words = [word for argv in (*config.checks.commands, *config.checks.fix) for word in argv]
     named = {PurePosixPath(word).name for word in words}
     for name in _HOOKS:
@@ -183,8 +182,7 @@ def unrun_hooks(repository: Repository, config: Config) -> tuple[Hook, ...]:
             text = file.read(_MOST).decode("utf-8", "replace")
         tools = frozenset(tool for tool in _TOOLS if re.search(rf"(?<![\w-]){tool}(?![\w-])", text))
         if not (tools & named or str(path) in words or any(word.endswith(f"/{name}") for word in words)):
-            found.append(Hook(name, str(path), tools))
-    return tuple(found)
+            yield Hook(name, str(path), tools)
 
 
 def refuse_misfit(config: Config, issue: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from backends.real_agents import job_of
 from dispatch.one_view import open_view
 from model_service.service import ModelService
 from pydantic import SecretStr
@@ -99,7 +100,7 @@ class Play:
             "tools": self.bench().offered(),
             **changes,
         }
-        return AgentJob(**settings)
+        return job_of(settings)
 
     def bench(self) -> Workbench:
         tests = TestScope(files=(Grant("tests/test_app.py", Action.MODIFY),), folders=("tests",))

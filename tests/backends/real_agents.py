@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.protocol import AgentJob, Session
 from pipeline.agents.gateway.proxy import ModelGateway
-from pipeline.config.agents import AgentConfig, Backend
+from pipeline.config.agents import AgentConfig, Backend, Effort
 from pipeline.config.providers import CredentialHeader, Provider
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import WORKSPACE, Mount
@@ -63,6 +63,15 @@ def boxed() -> Bubblewrap:
     return Bubblewrap(program)
 
 
+def job_of(settings: dict[str, Any]) -> AgentJob:
+    """Return a job; what the configuration of its agent says may stand among its own settings."""
+    said = {name: settings[name] for name in ("argv", "script", "effort", "max_steps") if name in settings}
+    said |= {"effort": Effort(said["effort"])} if "effort" in said else {}
+    agent: AgentConfig = settings.get("agent", AgentConfig())
+    own = {name: value for name, value in settings.items() if name not in {*said, "agent"}}
+    return AgentJob(**own, agent=agent.model_copy(update=said))
+
+
 @dataclass
 class Place:
     """A box and a workspace for one agent, dispatch after dispatch."""
@@ -101,7 +110,7 @@ class Place:
             "timeout_s": 240,
             "session": Session(Mount(self.sessions, SESSION, writable=True), session, AGAIN),
         }
-        return AgentJob(**(settings | changes))
+        return job_of(settings | changes)
 
     def changes(self) -> dict[str, ChangeKind]:
         """Return what changed in the workspace."""

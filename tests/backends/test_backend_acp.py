@@ -122,7 +122,7 @@ def test_no_file_and_no_terminal_of_ours_is_offered(tmp_path: Path) -> None:
     ("reason", "fault", "words"),
     [
         ("max_tokens", Fault.TRUNCATED, "limit of output"),
-        ("max_turn_requests", Fault.STEPS, "as many answers as it may"),
+        ("max_turn_requests", Fault.STEPS, "gave 300 answers"),
         ("refusal", Fault.REFUSED, "declined"),
         ("cancelled", Fault.DENIED, "gave up"),
     ],

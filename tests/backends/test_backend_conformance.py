@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from backends.real_agents import job_of
 from dispatch.one_view import open_view
 
 from pipeline.agents.backends import BACKENDS
-from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended
+from pipeline.agents.backends.protocol import AgentResult, Ended
 from pipeline.judge.policy.rights import ChangeKind
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
@@ -95,7 +96,7 @@ class Bench:
             "env": {"PLAY": json.dumps(entry)},
             **changes,
         }
-        return anyio.run(BACKENDS[self.backend].run, AgentJob(**settings))
+        return anyio.run(BACKENDS[self.backend].run, job_of(settings))
 
     def changes(self) -> dict[str, ChangeKind]:
         return {change.path: change.kind for change in self.view.survey().changes}

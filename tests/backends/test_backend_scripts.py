@@ -10,6 +10,7 @@ import pytest
 from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.protocol import AgentJob, Ended
 from pipeline.agents.backends.scripted import Answer, ScriptMismatchError, When, choose, load_script
+from pipeline.config.agents import AgentConfig
 from pipeline.errors import UserError
 from pipeline.faces import demo
 from pipeline.outcomes import Reason
@@ -34,7 +35,8 @@ def job(tmp_path: Path, script: Path | None, dispatch: bytes, used: frozenset[in
     view, exchange = tmp_path / "view", tmp_path / f"exchange-{len(list(tmp_path.iterdir()))}"
     view.mkdir(exist_ok=True)
     exchange.mkdir()
-    return AgentJob(NoBox(), dispatch, Mount(view, Path("/view"), writable=True), exchange, script=script, used=used)
+    agent = AgentConfig(script=None if script is None else str(script))
+    return AgentJob(NoBox(), dispatch, Mount(view, Path("/view"), writable=True), exchange, agent=agent, used=used)
 
 
 def test_the_demo_has_answers_for_a_plan_that_a_person_sends_back_twice() -> None:

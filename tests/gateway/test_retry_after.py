@@ -13,7 +13,7 @@ from gateway.upstream import Answer, upstream
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.agents.gateway.exchange import seconds_of
+from pipeline.agents.gateway.proxy import seconds_of
 from pipeline.reset_times import MOST
 
 if TYPE_CHECKING:

@@ -36,6 +36,6 @@ def test_what_can_be_seen_at_the_desk_is_said_there(
     findings = [{"title": "none"}, {"title": "t", "proof": proof}]
     report = parse_report("review-result", Role.CHECK, None, {"verdict": "NEEDS WORK", "findings": findings})
     assert isinstance(report, ResultReview)
-    faults = proof_faults(desk, report)
+    faults = list(proof_faults(desk, report))
     assert [fault.pointer for fault in faults] == ([f"/findings/1/proof/{at}"] if at else [])
     assert said in "".join(fault.text for fault in faults)

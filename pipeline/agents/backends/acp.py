@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.agents.backends.acp_profiles import PRODUCTS, Product, Setup, Terms, custom
-from pipeline.agents.backends.acp_values import AcpRequest, Failed, Gone, Late, Over, Policy
+from pipeline.agents.backends.acp_values import Failed, Gone, Late, Over
 from pipeline.agents.backends.products import Home, home_for, place_of, require_reach
 from pipeline.agents.backends.program import Exchange, how_it_ended
 from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Fault, Session, Usage
 from pipeline.agents.backends.report_schemas import form
+from pipeline.agents.backends.stream_result import COULD_NOT, without_report
 from pipeline.config.agents import AgentConfig, Profile
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -36,7 +37,6 @@ _STOPS: Final[Mapping[str, tuple[Fault, str]]] = {
     "refusal": (Fault.REFUSED, "The model declined to go on."),
     "cancelled": (Fault.DENIED, "The agent gave up its turn."),
 }
-_NO_REPORT: Final = "There was no report; answer with the JSON object that was asked for, as your last words."
 _TOLD: Final = 3
 
 
@@ -65,25 +65,10 @@ class AcpBackend:
         from pipeline.agents.backends.acp_client import Conversation  # noqa: PLC0415  (see above)
         from pipeline.agents.backends.acp_turn import Turn  # noqa: PLC0415
 
-        if job.agent is None:
-            raise UserError('backend = "acp" needs a profile.', Reason.CONFIG)
         program = _program(job.agent, job.search_path)
         exchange = Exchange.open(job)
-        told = _told(job, job.agent, exchange)
-        session = told.session
-        conversation = Conversation(
-            AcpRequest(
-                cwd=str(job.box.inside(job.view.source, job.view.target)),
-                prompt=job.prompt,
-                policy=Policy(writes=job.view.writable, shell=job.shell),
-                timeout_s=job.timeout_s,
-                meta=told.setup.meta,
-                options=told.setup.options,
-                session=session.id if session is not None else None,
-                again=session.prompt if session is not None else "",
-            ),
-            Turn(on_words=job.on_words),
-        )
+        told = _told(job, exchange)
+        conversation = Conversation(job, told.setup, told.session, Turn(on_words=job.on_words))
         argv = program.argv(*told.setup.arguments)
         mounts = (*program.mounts, *told.home.mounts, *told.files)
         ended = await exchange.run(argv, mounts, env=told.setup.env, talk=conversation.talk)
@@ -116,21 +101,17 @@ def _program(agent: AgentConfig, search_path: str | None) -> Program:
     return replace(program, prefix=(*program.prefix, *agent.argv[1:]))
 
 
-def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _ProductSetup:
-    product = PRODUCTS.get(agent.profile) if agent.profile is not None else None
-    place = place_of(agent)
+def _told(job: AgentJob, exchange: Exchange) -> _ProductSetup:
+    product = PRODUCTS.get(job.agent.profile) if job.agent.profile is not None else None
+    place = place_of(job.agent)
     home = home_for(place, exchange) if place is not None else _own(job, exchange)
     kept = place.conversations if place is not None else ""
     terms = Terms(
+        job,
         agent=f"redfirst-{job.role}-{secrets.token_hex(4)}",
         folder=None if job.box.maps_paths else home.path,
         conversations=home.path / kept if home.session is not None else None,
-        writes=job.view.writable,
-        shell=job.shell,
         api=_api(job, product),
-        model=job.model,
-        effort=job.effort,
-        steps=job.max_steps,
         folders=(
             *sorted({job.box.inside(m.source, m.target).parent for m in job.artifacts}),
             exchange.inside(exchange.out),
@@ -212,10 +193,11 @@ def _result(
         written if written is not None and written.strip() else form(job.report_schema, strict=False).said(turn.message)
     )
     how, complaint, fault = _judged(conversation, ended, job.timeout_s)
-    if fault is Fault.STEPS and job.max_steps is not None:
-        complaint = f"The model gave {job.max_steps} answers, and no more are allowed."
+    if fault is Fault.STEPS:
+        complaint = f"The model gave {job.agent.max_steps} answers, and no more are allowed."
     if complaint is None and report is None:
-        complaint, fault = _without_report(conversation, unreadable)
+        refused = "; ".join(conversation.denials[-_TOLD:])
+        complaint, fault = without_report(unreadable, refused and f"{COULD_NOT} {refused}.", turn.message)
     return replace(
         AgentResult.of(ended, how, report, complaint),
         stdout=turn.transcript.content(),
@@ -245,17 +227,6 @@ def _judged(conversation: Conversation, ended: Completed, timeout_s: float) -> t
             return how, sentence or "The agent ended before it had answered.", None
         case _ as never:
             assert_never(never)
-
-
-def _without_report(conversation: Conversation, unreadable: str | None) -> tuple[str, Fault | None]:
-    if unreadable is not None:
-        return unreadable, None
-    if conversation.denials:
-        refused = "; ".join(conversation.denials[-_TOLD:])
-        return f"{_NO_REPORT} It could not use what it wanted to: {refused}.", Fault.DENIED
-    if not conversation.turn.message.strip():
-        return f"The turn ended without a word. {_NO_REPORT}", Fault.EMPTY
-    return _NO_REPORT, None
 
 
 def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -> Usage:

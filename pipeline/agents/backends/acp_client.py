@@ -24,11 +24,13 @@ from acp.utils import notify_model, request_model, request_model_from_dict
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from pipeline.agents.backends.acp_turn import Turn
-from pipeline.agents.backends.acp_values import AcpRequest, Ending, Failed, Gone, Late, Over
-from pipeline.agents.backends.protocol import Fault, Usage
+from pipeline.agents.backends.acp_values import Ending, Failed, Gone, Late, Over, Policy
+from pipeline.agents.backends.protocol import AgentJob, Fault, Session, Usage
 
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
+
+    from pipeline.agents.backends.acp_profiles import Setup
 
 
 _START_S: Final = 90.0
@@ -57,6 +59,9 @@ class Conversation:
     """One conversation with an agent.
 
     Attributes:
+        job: What is asked, and within which limits: it is told to stop a little before its time is over.
+        setup: How the product is set up for it.
+        kept: The conversation to go on with, if the product can.
         turn: What was said and done.
         ending: How it ended; `Gone` as long as nothing else is known.
         session: The agent's name of the conversation, if it can be gone on with.
@@ -64,7 +69,9 @@ class Conversation:
         denials: What was refused, one line each.
     """
 
-    wish: AcpRequest
+    job: AgentJob
+    setup: Setup
+    kept: Session | None
     turn: Turn = field(default_factory=Turn)
     ending: Ending = field(default_factory=Gone)
     session: str | None = None
@@ -90,7 +97,7 @@ class Conversation:
 
     async def _start(self, began: float) -> Ending | None:
         ready: tuple[str, str] | Failed | None = None
-        allowed = min(_START_S, self.wish.timeout_s)
+        allowed = min(_START_S, self.job.timeout_s)
         with anyio.move_on_after(allowed) as limit:
             try:
                 ready = await self._session()
@@ -102,11 +109,11 @@ class Conversation:
             return Late(f"The agent was not ready within {allowed:g} seconds and was stopped.")
         if isinstance(ready, Failed):
             return ready
-        return await self._prompt(*ready, began + self.wish.timeout_s - 2 * self._farewell)
+        return await self._prompt(*ready, began + self.job.timeout_s - 2 * self._farewell)
 
     @property
     def _farewell(self) -> float:
-        return min(_FAREWELL_S, self.wish.timeout_s / 10)
+        return min(_FAREWELL_S, self.job.timeout_s / 10)
 
     async def _session(self) -> tuple[str, str] | Failed:
         """Return the id of the session and the prompt for it, or the failure."""
@@ -119,33 +126,40 @@ class Conversation:
         if agent.protocol_version != PROTOCOL_VERSION:
             return Failed(f"The agent speaks version {agent.protocol_version} of its protocol, not {PROTOCOL_VERSION}.")
         able = agent.agent_capabilities or schema.AgentCapabilities()
-        resumed = await self._resumed(able, self.wish.session) if self.wish.session is not None else None
-        name, begun, text = resumed or await self._begun()
-        for option, value in self.wish.options.items():
+        name, begun, text = await self._resumed(able) or await self._begun()
+        for option, value in self.setup.options.items():
             await self._set(name, option, value, begun)
         self.model = _chosen(begun, "model") or self.model
         self.session = name if _resumes(able) or able.load_session else None
         return name, text
 
-    async def _begun(self) -> tuple[str, _Begun, str]:
-        wanted = schema.NewSessionRequest(cwd=self.wish.cwd, mcp_servers=[], field_meta=dict(self.wish.meta) or None)
-        answer = await request_model(self._connection, AGENT_METHODS["session_new"], wanted, schema.NewSessionResponse)
-        return answer.session_id, answer, self.wish.prompt
+    @property
+    def _place(self) -> dict[str, Any]:
+        """Return what each session is told: the workspace, as the agent sees it, and the product's own words."""
+        cwd = str(self.job.box.inside(self.job.view.source, self.job.view.target))
+        return {"cwd": cwd, "mcp_servers": [], "field_meta": dict(self.setup.meta) or None}
 
-    async def _resumed(self, able: schema.AgentCapabilities, session: str) -> tuple[str, _Begun, str] | None:
-        """Return the resumed session with its prompt; None if the agent cannot resume it, so that a new one begins."""
-        said: dict[str, Any] = {"cwd": self.wish.cwd, "session_id": session, "mcp_servers": []}
-        said["field_meta"] = dict(self.wish.meta) or None
+    async def _begun(self) -> tuple[str, _Begun, str]:
+        wanted = schema.NewSessionRequest(**self._place)
+        answer = await request_model(self._connection, AGENT_METHODS["session_new"], wanted, schema.NewSessionResponse)
+        return answer.session_id, answer, self.job.prompt
+
+    async def _resumed(self, able: schema.AgentCapabilities) -> tuple[str, _Begun, str] | None:
+        """Return the resumed session with its prompt; None if there is none, or the agent cannot resume it."""
+        if self.kept is None or self.kept.id is None:
+            return None
+        session, again = self.kept.id, self.kept.prompt
+        said: dict[str, Any] = {**self._place, "session_id": session}
         refused: RequestError | None = None
         try:
             if _resumes(able):
                 method, wanted = AGENT_METHODS["session_resume"], schema.ResumeSessionRequest(**said)
                 resumed = await request_model_from_dict(self._connection, method, wanted, schema.ResumeSessionResponse)
-                return session, resumed, self.wish.again
+                return session, resumed, again
             if able.load_session:
                 method, wanted = AGENT_METHODS["session_load"], schema.LoadSessionRequest(**said)
                 loaded = await request_model_from_dict(self._connection, method, wanted, schema.LoadSessionResponse)
-                return session, loaded, self.wish.again
+                return session, loaded, again
         except RequestError as error:
             refused = error
         finally:
@@ -165,7 +179,7 @@ class Conversation:
 
     async def _prompt(self, session: str, text: str, deadline: float) -> Ending | None:
         wanted = schema.PromptRequest(session_id=session, prompt=[schema.TextContentBlock(type="text", text=text)])
-        late = Late(f"The agent did not finish within {self.wish.timeout_s:g} seconds and was stopped.")
+        late = Late(f"The agent did not finish within {self.job.timeout_s:g} seconds and was stopped.")
         ending: Ending | None = late
         async with anyio.create_task_group() as tasks:
 
@@ -214,7 +228,7 @@ class Conversation:
         known = self.turn.call(asked.tool_call.tool_call_id)
         kind = asked.tool_call.kind or known.kind
         title = (asked.tool_call.title or known.title)[:_TITLE]
-        allowed = self.wish.policy.allows(kind)
+        allowed = Policy(writes=self.job.view.writable, shell=self.job.shell).allows(kind)
         if not allowed and len(self.denials) < _DENIALS:
             self.denials.append(f"{kind or 'unknown'}: {title}")
         self.turn.transcript.add("allowed" if allowed else "refused", kind, title)

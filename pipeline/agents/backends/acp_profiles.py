@@ -22,6 +22,8 @@ from pipeline.process import MODEL_URL
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.agents.backends.protocol import AgentJob
+
 
 _PLACEHOLDER: Final = "placeholder"
 """A dummy credential for products that insist on one. The gateway adds the real one."""
@@ -71,11 +73,9 @@ _OPENCODE_OFF: Final = (
 
 def _opencode(terms: Terms) -> Setup:
     # The last rule that matches counts; `ask` would end the turn at a refusal, without a word to the model.
-    permission = {"*": "allow"} if terms.writes and terms.shell else _opencode_rules(terms)
+    permission = {"*": "allow"} if terms.job.view.writable and terms.job.shell else _opencode_rules(terms)
     permission |= dict.fromkeys(("webfetch", "websearch", "question", "task", "skill"), "deny")
-    agent: dict[str, Any] = {"mode": "primary", "permission": permission}
-    if terms.steps is not None:
-        agent["steps"] = terms.steps
+    agent: dict[str, Any] = {"mode": "primary", "permission": permission, "steps": terms.job.agent.max_steps}
     config: dict[str, Any] = {
         "autoupdate": False,
         "share": "disabled",
@@ -84,7 +84,7 @@ def _opencode(terms: Terms) -> Setup:
         "formatter": False,  # it would change files after each edit
         "agent": {terms.agent: agent, "title": {"disable": True}},
     }
-    model = terms.model
+    model = terms.job.model
     if terms.api is not None:
         kind, path = _SDK[terms.api]
         options = {"baseURL": MODEL_URL + path, "apiKey": _PLACEHOLDER}
@@ -110,18 +110,18 @@ def _opencode(terms: Terms) -> Setup:
 
 def _opencode_rules(terms: Terms) -> dict[str, str]:
     allowed = ["read", "grep", "glob", "list", "todowrite", "todoread", "external_directory", "doom_loop"]
-    allowed += ["edit"] * terms.writes + ["bash"] * terms.shell
+    allowed += ["edit"] * terms.job.view.writable + ["bash"] * terms.job.shell
     return {"*": "deny", **dict.fromkeys(allowed, "allow")}
 
 
 def _opencode_effort(terms: Terms) -> dict[str, Any]:
-    if terms.effort is None:
+    if terms.job.agent.effort is None:
         return {}
     if terms.api is Api.ANTHROPIC:
-        return {"thinking": {"type": "enabled", "budgetTokens": _THINKING[Effort(terms.effort)]}}
+        return {"thinking": {"type": "enabled", "budgetTokens": _THINKING[Effort(terms.job.agent.effort)]}}
     if terms.api is Api.GOOGLE:
-        return {"thinkingConfig": {"thinkingBudget": _THINKING[Effort(terms.effort)]}}
-    return {"reasoningEffort": terms.effort}
+        return {"thinkingConfig": {"thinkingBudget": _THINKING[Effort(terms.job.agent.effort)]}}
+    return {"reasoningEffort": terms.job.agent.effort}
 
 
 # --- Gemini CLI -----------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ _GEMINI_WRITES: Final = ("write_file", "replace")
 
 def _gemini(terms: Terms) -> Setup:
     # The workspace is not trusted, so that nothing in it counts; then every tool asks, and is answered by the policy.
-    tools = [*_GEMINI_READS, *_GEMINI_WRITES * terms.writes, *("run_shell_command",) * terms.shell]
+    tools = [*_GEMINI_READS, *_GEMINI_WRITES * terms.job.view.writable, *("run_shell_command",) * terms.job.shell]
     settings: dict[str, Any] = {
         "general": {"enableAutoUpdate": False, "checkpointing": {"enabled": False}},
         "privacy": {"usageStatisticsEnabled": False},
@@ -148,7 +148,7 @@ def _gemini(terms: Terms) -> Setup:
         "experimental": {"enableAgents": False, "skills": False},
         "hooksConfig": {"enabled": False},
         # To look for loops it would ask another model.
-        "model": {"maxSessionTurns": terms.steps if terms.steps is not None else -1, "disableLoopDetection": True},
+        "model": {"maxSessionTurns": terms.job.agent.max_steps, "disableLoopDetection": True},
     }
     env = {"GEMINI_CLI_NO_RELAUNCH": "1", "NO_BROWSER": "1"}
     if terms.folder is not None:
@@ -156,7 +156,7 @@ def _gemini(terms: Terms) -> Setup:
     if terms.api is not None:
         settings["security"]["auth"] = {"selectedType": "gemini-api-key"}
         env |= {"GOOGLE_GEMINI_BASE_URL": MODEL_URL, "GEMINI_API_KEY": _PLACEHOLDER}
-    arguments = ("--acp", *(("--model", terms.model) if terms.model is not None else ()))
+    arguments = ("--acp", *(("--model", terms.job.model) if terms.job.model is not None else ()))
     return Setup(arguments, env, files={"settings.json": json.dumps(settings)})
 
 
@@ -168,21 +168,20 @@ _CLAUDE_SHELL: Final = ("Bash", "BashOutput", "KillShell")
 
 
 def _claude(terms: Terms) -> Setup:
-    tools = [*_CLAUDE_READS, *_CLAUDE_WRITES * terms.writes, *_CLAUDE_SHELL * terms.shell]
+    tools = [*_CLAUDE_READS, *_CLAUDE_WRITES * terms.job.view.writable, *_CLAUDE_SHELL * terms.job.shell]
     options: dict[str, Any] = {"settingSources": [], "strictMcpConfig": True, "tools": tools, "agents": {}}
-    if terms.steps is not None:
-        options["maxTurns"] = terms.steps
-    if terms.effort is not None:
-        options["effort"] = terms.effort
-    if terms.model is not None:
-        options["model"] = terms.model
+    options["maxTurns"] = terms.job.agent.max_steps
+    if terms.job.agent.effort is not None:
+        options["effort"] = terms.job.agent.effort
+    if terms.job.model is not None:
+        options["model"] = terms.job.model
     env = {**ISOLATED, "CLAUDE_CODE_MAX_RETRIES": _TRIES}
     if terms.folder is not None:
         env["CLAUDE_CONFIG_DIR"] = str(terms.folder)
-    if terms.model is not None:
-        env |= {"ANTHROPIC_MODEL": terms.model, "ANTHROPIC_CUSTOM_MODEL_OPTION": terms.model}
+    if terms.job.model is not None:
+        env |= {"ANTHROPIC_MODEL": terms.job.model, "ANTHROPIC_CUSTOM_MODEL_OPTION": terms.job.model}
         # Side requests are asked of the model that was chosen, too: nothing is inherited silently.
-        env["ANTHROPIC_SMALL_FAST_MODEL"] = terms.model
+        env["ANTHROPIC_SMALL_FAST_MODEL"] = terms.job.model
     if terms.api is not None:
         env |= {"ANTHROPIC_BASE_URL": MODEL_URL, "ANTHROPIC_API_KEY": _PLACEHOLDER}
     return Setup(env=env, meta={"claudeCode": {"options": options}}, options={"mode": "default"})
@@ -194,11 +193,11 @@ def _claude(terms: Terms) -> Setup:
 def _codex(terms: Terms) -> Setup:
     # Its shell is also how it reads: it stays open for every role, and the box shows a reviewer a read-only view.
     settings = [*SETTINGS, 'sandbox_mode="danger-full-access"', *(PROVIDER if terms.api is not None else ())]
-    if terms.model is not None:
-        settings.append(f"model={json.dumps(terms.model)}")
-    if terms.effort is not None:
+    if terms.job.model is not None:
+        settings.append(f"model={json.dumps(terms.job.model)}")
+    if (effort := terms.job.agent.effort) is not None:
         # Of a model that it does not know it would not ask for any.
-        settings += [f"model_reasoning_effort={json.dumps(terms.effort)}", "model_supports_reasoning_summaries=true"]
+        settings += [f"model_reasoning_effort={json.dumps(effort)}", "model_supports_reasoning_summaries=true"]
     words = [word for setting in settings for word in ("-c", setting)]
     env = {"NO_BROWSER": "1"} | ({"CODEX_HOME": str(terms.folder)} if terms.folder is not None else {})
     return Setup(tuple(words), env, options={"mode": "full-access"})
@@ -210,7 +209,7 @@ def _codex(terms: Terms) -> Setup:
 def custom(terms: Terms) -> Setup:
     """Return the setup of an unknown agent, with only what every agent has."""
     env = {"XDG_STATE_HOME": str(terms.conversations)} if terms.conversations is not None else {}
-    return Setup(env=env, options={"model": terms.model} if terms.model is not None else {})
+    return Setup(env=env, options={"model": terms.job.model} if terms.job.model is not None else {})
 
 
 PRODUCTS: Final[Mapping[Profile, Product]] = {
@@ -247,30 +246,22 @@ PRODUCTS: Final[Mapping[Profile, Product]] = {
 
 @dataclass(frozen=True)
 class Terms:
-    """The permissions, model and folders of an agent in one dispatch.
+    """The job of an agent, and its folders in one dispatch.
 
     Args:
+        job: What it is asked and may do, by which model.
         agent: A name that no agent of the repository has.
         folder: Where the product keeps its things, if that is not its own place in the home folder.
         conversations: Where a conversation is kept that can be gone on with; None if it is not.
-        writes: Whether the role may change files.
-        shell: Whether it may run commands.
         api: How the gateway's service is spoken to; None where the product talks to its own.
-        model: By the service's name; None for the product's own choice.
-        effort: How much it thinks; None for the model's own default.
-        steps: How many answers the model may give.
         folders: Where else than in the workspace it has to look, for a product that keeps to its workspace.
     """
 
+    job: AgentJob
     agent: str
     folder: Path | None
     conversations: Path | None
-    writes: bool
-    shell: bool
     api: Api | None = None
-    model: str | None = None
-    effort: str | None = None
-    steps: int | None = None
     folders: tuple[Path, ...] = ()
 
 

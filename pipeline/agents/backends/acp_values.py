@@ -1,10 +1,9 @@
-"""Values of a conversation over the Agent Client Protocol: the request, and how it can end. Loads no SDK."""
+"""Values of a conversation over the Agent Client Protocol: what may be done in it, and how it can end. Loads no SDK."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  (dataclasses and pyright read it at run time)
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pipeline.agents.backends.protocol import Fault, Usage
@@ -28,31 +27,6 @@ class Policy:
                 return self.shell
             case _:  # fetch and switch_mode among them; a kind that says nothing may be anything
                 return kind in {None, "other"} and self.writes and self.shell
-
-
-@dataclass(frozen=True)
-class AcpRequest:
-    """The request to the agent, with its limits and options.
-
-    Args:
-        cwd: The workspace, as the agent sees it.
-        prompt: What is said.
-        policy: What it may do.
-        timeout_s: How long everything may take; it is told to stop a little before.
-        meta: `_meta` of a new session.
-        options: What the session's options are set to.
-        session: The conversation to go on with; None begins one.
-        again: What is said in that one.
-    """
-
-    cwd: str
-    prompt: str
-    policy: Policy
-    timeout_s: float
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    options: Mapping[str, str] = field(default_factory=dict[str, str])
-    session: str | None = None
-    again: str = ""
 
 
 @dataclass(frozen=True)

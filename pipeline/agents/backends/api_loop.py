@@ -15,17 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import anyio
 from pydantic import ValidationError
 from pydantic_ai import exceptions
+from pydantic_ai import messages as parts
 from pydantic_ai.direct import model_request
-from pydantic_ai.messages import (
-    ModelMessagesTypeAdapter,
-    ModelRequest,
-    SystemPromptPart,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_core import PydanticSerializationError
@@ -38,7 +29,6 @@ from pipeline.characters import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.settings import ModelSettings
 
 
@@ -78,7 +68,7 @@ class Conversation:
 
     job: AgentJob
     settings: ModelSettings
-    messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
+    messages: list[parts.ModelMessage] = field(default_factory=list[parts.ModelMessage])
     steps: int = 0
     denials: list[str] = field(default_factory=list[str])
     usage: Usage = field(default_factory=Usage)
@@ -105,7 +95,7 @@ class Conversation:
             BoxError: the box did not work.
         """
         self._say(prompt)
-        while self.job.max_steps is None or self.steps < self.job.max_steps:
+        while self.steps < self.job.agent.max_steps:
             response = await self._ask(model)
             if isinstance(response, Failure):
                 return self._failed(response)
@@ -119,7 +109,7 @@ class Conversation:
                 self.messages.append(response)
                 return Ending(report=self._form.said(response.text or ""))
             answers = [await self._answer(call) for call in calls]
-            self.messages += [response, ModelRequest(answers)]
+            self.messages += [response, parts.ModelRequest(answers)]
             if reports := [call for call in calls if _is_report(call)]:
                 return Ending(report=self._reported(reports[-1]))
         return self._failed(Failure(Fault.STEPS, f"The model did not come to an end within {self.steps} answers."))
@@ -133,13 +123,13 @@ class Conversation:
         self._note("prompt", text=prompt)
         match self.messages:
             case []:
-                self.messages.append(ModelRequest([SystemPromptPart(_RULES), UserPromptPart(prompt)]))
-            case [*_, ModelRequest() as last]:  # answers to calls: no two requests may follow each other
-                self.messages[-1] = replace(last, parts=[*last.parts, UserPromptPart(prompt)])
+                self.messages.append(parts.ModelRequest([parts.SystemPromptPart(_RULES), parts.UserPromptPart(prompt)]))
+            case [*_, parts.ModelRequest() as last]:  # answers to calls: no two requests may follow each other
+                self.messages[-1] = replace(last, parts=[*last.parts, parts.UserPromptPart(prompt)])
             case _:
-                self.messages.append(ModelRequest([UserPromptPart(prompt)]))
+                self.messages.append(parts.ModelRequest([parts.UserPromptPart(prompt)]))
 
-    async def _ask(self, model: Model) -> ModelResponse | Failure:
+    async def _ask(self, model: Model) -> parts.ModelResponse | Failure:
         """Return the model's next response; short failures are retried here, longer ones by the caller."""
         for pause_s in _PAUSES_S:
             answer = await self._request(model)
@@ -149,7 +139,7 @@ class Conversation:
             await anyio.sleep(max(answer.again_s, pause_s))
         return await self._request(model)
 
-    async def _request(self, model: Model) -> ModelResponse | Failure:
+    async def _request(self, model: Model) -> parts.ModelResponse | Failure:
         try:
             return await model_request(
                 model,
@@ -161,14 +151,14 @@ class Conversation:
         except Exception as error:  # noqa: BLE001  (an answer that breaks the SDK is the service's failure, not ours)
             return failure_of(error, self.job.service.name if self.job.service else "")
 
-    def _reported(self, call: ToolCallPart) -> bytes:
+    def _reported(self, call: parts.ToolCallPart) -> bytes:
         """Return the report in a call as bytes; arguments that are no JSON are returned unchanged and judged later."""
         try:
             return self._form.filled(call.args_as_dict(raise_if_invalid=True))
         except (ValueError, AssertionError, RecursionError):
             return _arguments(call).encode(errors="replace")
 
-    async def _answer(self, call: ToolCallPart) -> ToolReturnPart:
+    async def _answer(self, call: parts.ToolCallPart) -> parts.ToolReturnPart:
         self._note("call", tool=call.tool_name, arguments=_arguments(call))
         if _is_report(call):
             answer = ToolAnswer(_TAKEN)
@@ -179,7 +169,7 @@ class Conversation:
                 self.denials.append(f"{_line(f'{call.tool_name} {subject}', _SHOWN)}: {answer.rule}")
         text = f"Not done: {answer.text}" if answer.rule is not None else answer.text
         self._note("answer", tool=call.tool_name, text=text, rule=answer.rule, exit_code=answer.exit_code)
-        return ToolReturnPart(call.tool_name, _shortened(text), call.tool_call_id)
+        return parts.ToolReturnPart(call.tool_name, _shortened(text), call.tool_call_id)
 
     async def _called(self, name: str, arguments: str | dict[str, Any]) -> tuple[ToolAnswer, str]:
         """Carry out a call; return its answer, and its main argument for a line of the log."""
@@ -203,7 +193,7 @@ class Conversation:
         subject = str(next(iter(given.values()), ""))
         return (await answer if inspect.isawaitable(answer) else answer), subject
 
-    def _count(self, response: ModelResponse) -> None:
+    def _count(self, response: parts.ModelResponse) -> None:
         known, said = self.usage, response.usage
         measured = said.has_values()
         self.usage = Usage(
@@ -212,13 +202,13 @@ class Conversation:
             model=response.model_name or known.model,
         )
 
-    def _write_down(self, response: ModelResponse) -> None:
+    def _write_down(self, response: parts.ModelResponse) -> None:
         for part in response.parts:
             match part:
-                case TextPart():
+                case parts.TextPart():
                     self._note("says", text=part.content)
                     self.job.on_words(part.content)
-                case ThinkingPart() if part.content:
+                case parts.ThinkingPart() if part.content:
                     self._note("thinks", text=part.content)
                 case _:
                     pass
@@ -228,11 +218,11 @@ class Conversation:
         return Ending(failure=failure)
 
 
-def _is_report(call: ToolCallPart) -> bool:
+def _is_report(call: parts.ToolCallPart) -> bool:
     return call.tool_name == _REPORT
 
 
-def _arguments(call: ToolCallPart) -> str:
+def _arguments(call: parts.ToolCallPart) -> str:
     return call.args if isinstance(call.args, str) else json.dumps(call.args or {})
 
 
@@ -260,13 +250,13 @@ def _report_definition(form: Form) -> ToolDefinition:
     )
 
 
-def keep_conversation(session: Session, messages: Sequence[ModelMessage]) -> str | None:
+def keep_conversation(session: Session, messages: Sequence[parts.ModelMessage]) -> str | None:
     """Store a conversation and return its name, a hash of its content, so that no other can replace it.
 
     None if it cannot be written: a model may say what JSON cannot (too deep, half a letter).
     """
     try:
-        content = ModelMessagesTypeAdapter.dump_json(list(messages))
+        content = parts.ModelMessagesTypeAdapter.dump_json(list(messages))
     except PydanticSerializationError:
         return None
     name = hashlib.sha256(content).hexdigest()
@@ -274,7 +264,7 @@ def keep_conversation(session: Session, messages: Sequence[ModelMessage]) -> str
     return name
 
 
-def kept_conversation(session: Session) -> list[ModelMessage] | None:
+def kept_conversation(session: Session) -> list[parts.ModelMessage] | None:
     """Return the stored conversation of a session; None if there is none, or its content was changed."""
     if session.id is None or not session.id.isalnum():
         return None
@@ -285,7 +275,7 @@ def kept_conversation(session: Session) -> list[ModelMessage] | None:
     if hashlib.sha256(content).hexdigest() != session.id:
         return None
     try:
-        return ModelMessagesTypeAdapter.validate_json(content)
+        return parts.ModelMessagesTypeAdapter.validate_json(content)
     except ValidationError:  # another version wrote it
         return None
 
@@ -359,7 +349,7 @@ def _again(error: Exception) -> float | None:
     return error.retry_after or 0.0
 
 
-def fault_in(response: ModelResponse) -> Failure | None:
+def fault_in(response: parts.ModelResponse) -> Failure | None:
     """Return why a model's response is no answer, None if it is one."""
     if response.finish_reason == "content_filter":
         return Failure(Fault.REFUSED, "The model declined to answer.")

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic_ai.settings import ModelSettings
 
-from pipeline.config.agents import Effort
 from pipeline.config.providers import Api
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from pipeline.agents.backends.protocol import AgentJob, Service
+    from pipeline.config.agents import Effort
     from pipeline.process import Gateway
 
 GATEWAY_FIRST_S: Final = 10
@@ -40,7 +40,7 @@ async def opened_model(job: AgentJob, service: Service, gateway: Gateway, name: 
             transport = httpx2.AsyncHTTPTransport(uds=address)
             limit = service.provider.timeout_s + GATEWAY_FIRST_S
             async with httpx2.AsyncClient(transport=transport, trust_env=False, timeout=limit) as client:
-                yield _model(service, name, client, Effort(job.effort) if job.effort else None)
+                yield _model(service, name, client, job.agent.effort)
 
 
 @contextmanager

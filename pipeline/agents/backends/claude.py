@@ -14,19 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
+from pipeline.agents.backends import stream_result as stream
 from pipeline.agents.backends.products import PLACES, Home, Native, home_for
 from pipeline.agents.backends.program import Exchange
 from pipeline.agents.backends.protocol import AgentJob, AgentResult, Fault, Usage
 from pipeline.agents.backends.report_schemas import Form, form
-from pipeline.agents.backends.stream_result import (
-    Line,
-    StreamFacts,
-    events,
-    lines_to_words,
-    result_of,
-    short,
-    without_lost_session,
-)
 from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:
@@ -77,16 +69,16 @@ class ClaudeBackend:
             UserError: the program or the login is not there.
             BoxError: the box did not work.
         """
-        program = CLAUDE.program(job.argv, job.search_path)
+        program = CLAUDE.program(job.agent.argv, job.search_path)
         exchange = Exchange.open(job)
         home = home_for(PLACES["claude"], exchange)
         report = form(job.report_schema, strict=False)
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
         mounts, prompt = (*program.mounts, *home.mounts), _prompt(job, home).encode()
-        ended = await exchange.run(argv, mounts, prompt, _env(job, home), on_line=lines_to_words(job))
+        ended = await exchange.run(argv, mounts, prompt, _env(job, home), on_line=stream.lines_to_words(job))
         facts = read_stream(ended.stdout, report, keeps=home.session is not None)
-        again = without_lost_session(job, facts)
-        return result_of(exchange, ended, facts) if again is None else await self.run(again)
+        again = stream.without_lost_session(job, facts)
+        return stream.result_of(exchange, ended, facts) if again is None else await self.run(again)
 
 
 def _prompt(job: AgentJob, home: Home) -> str:
@@ -112,10 +104,9 @@ def _options(job: AgentJob, home: Home) -> Iterator[str]:
         yield from ("--permission-mode", "dontAsk", "--allowedTools", ",".join(granted))
     if job.model is not None:
         yield from ("--model", job.model)
-    if job.effort is not None:
-        yield from ("--effort", job.effort)
-    if job.max_steps is not None:
-        yield from ("--max-turns", str(job.max_steps))
+    if job.agent.effort is not None:
+        yield from ("--effort", job.agent.effort)
+    yield from ("--max-turns", str(job.agent.max_steps))
     if home.session is None:
         yield "--no-session-persistence"
     elif home.session.id is not None:
@@ -133,58 +124,58 @@ _PRICED: Final = "claude"
 _Count = Annotated[int, Field(ge=0)]
 
 
-class _Started(Line):
+class _Started(stream.Line):
     type: Literal["system"]
     subtype: Literal["init"]
     session_id: str
     model: str | None = None
 
 
-class _Retrying(Line):
+class _Retrying(stream.Line):
     type: Literal["system"]
     subtype: Literal["api_retry"]
     error_status: int | None = None
     error: str | None = None
 
 
-class _Id(Line):
+class _Id(stream.Line):
     id: str
 
 
-class _Answered(Line):
+class _Answered(stream.Line):
     type: Literal["assistant"]
     message: _Id
     error: str | None = None
     """The error code, where the product wrote the message instead of the model."""
 
 
-class _Block(Line):
+class _Block(stream.Line):
     is_error: bool = False
     content: str | list[Any] | None = None
 
 
-class _Content(Line):
+class _Content(stream.Line):
     content: str | list[_Block]
 
 
-class _Told(Line):
+class _Told(stream.Line):
     type: Literal["user"]
     message: _Content
 
 
-class _Model(Line):
+class _Model(stream.Line):
     input: _Count = Field(default=0, alias="inputTokens")
     read: _Count = Field(default=0, alias="cacheReadInputTokens")
     written: _Count = Field(default=0, alias="cacheCreationInputTokens")
     output: _Count = Field(default=0, alias="outputTokens")
 
 
-class _Denied(Line):
+class _Denied(stream.Line):
     tool_name: str
     tool_input: Mapping[str, Any] = {}
 
 
-class _Ended(Line):
+class _Ended(stream.Line):
     type: Literal["result"]
     subtype: str
     is_error: bool = False
@@ -198,12 +189,12 @@ class _Ended(Line):
     errors: tuple[str, ...] = ()
 
 
-class _Limit(Line):
+class _Limit(stream.Line):
     status: Literal["allowed", "allowed_warning", "rejected"]
     ends: Annotated[float, Field(ge=0, le=_LAST_S)] | None = Field(default=None, alias="resetsAt")
 
 
-class _Limited(Line):
+class _Limited(stream.Line):
     type: Literal["rate_limit_event"]
     rate_limit_info: _Limit
 
@@ -212,7 +203,7 @@ _Event = _Limited | _Started | _Retrying | _Answered | _Told | _Ended
 _EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
 
 
-def read_stream(stdout: bytes, report: Form, *, keeps: bool) -> StreamFacts:
+def read_stream(stdout: bytes, report: Form, *, keeps: bool) -> stream.StreamFacts:
     """Return the facts in the stream.
 
     Args:
@@ -220,20 +211,20 @@ def read_stream(stdout: bytes, report: Form, *, keeps: bool) -> StreamFacts:
         report: What the product was told about the report.
         keeps: Whether the conversation can be gone on with.
     """
-    said = events(stdout, _EVENT)
+    said = stream.events(stdout, _EVENT)
     start = next((event for event in said if isinstance(event, _Started)), None)
     session = start.session_id if start is not None and keeps else None
     model = start.model if start is not None else None
     last = next((event for event in reversed(said) if isinstance(event, _Ended)), None)
     if last is None:
         fault, complaint = _waiting_for(said)
-        return StreamFacts(
+        return stream.StreamFacts(
             fault=fault, complaint=complaint, session=session, usage=Usage(model=model), not_before=_limit(said)
         )
     fault, complaint = _fault(last, said)
     answer, text = last.structured_output, last.result or ""
     found = report.filled(answer) if answer is not None else report.said(text)
-    return StreamFacts(
+    return stream.StreamFacts(
         report=found if complaint is None else None,
         text=text,
         fault=fault,
@@ -256,18 +247,18 @@ def _limit(said: Sequence[_Event]) -> datetime | None:
 
 
 def _fault(last: _Ended, said: Sequence[_Event]) -> tuple[Fault | None, str | None]:
-    words = short(last.result or "it gave no reason")
+    words = stream.short(last.result or "it gave no reason")
     if last.subtype == "error_max_turns":
         return Fault.STEPS, f"The model gave {_steps(said)} answers, and no more are allowed."
     if last.subtype == "error_max_structured_output_retries":
         return None, f"The report did not fit its schema, several times. {_last_misfit(said)}".strip()
     if last.errors:
-        return None, f"Claude Code gave up: {short('; '.join(last.errors))}"
+        return None, f"Claude Code gave up: {stream.short('; '.join(last.errors))}"
     if last.stop_reason == "refusal":
         return Fault.REFUSED, f"The model declined: {words}"
     if not last.is_error:
         return None, None
-    if _last_error(said) == "max_output_tokens":
+    if next((event.error for event in reversed(said) if isinstance(event, _Answered)), None) == "max_output_tokens":
         return Fault.TRUNCATED, f"The answer was cut off: {words}"
     if last.api_error_status is not None:
         return _of_status(last.api_error_status), f"The model service refused the request: {words}"
@@ -288,11 +279,7 @@ def _waiting_for(said: Sequence[_Event]) -> tuple[Fault | None, str | None]:
     last = next((event for event in reversed(said) if not isinstance(event, _Limited)), None)
     if not isinstance(last, _Retrying):
         return None, None
-    return _of_status(last.error_status), f"The model service refused the request: {short(last.error)}."
-
-
-def _last_error(said: Sequence[_Event]) -> str | None:
-    return next((event.error for event in reversed(said) if isinstance(event, _Answered)), None)
+    return _of_status(last.error_status), f"The model service refused the request: {stream.short(last.error)}."
 
 
 def _usage(last: _Ended, model: str | None) -> Usage:
@@ -310,12 +297,12 @@ def _usage(last: _Ended, model: str | None) -> Usage:
 
 
 def _denials(last: _Ended, said: Sequence[_Event]) -> Iterator[str]:
-    yield from (short(f"{denied.tool_name}: {dict(denied.tool_input)}") for denied in last.permission_denials)
-    yield from (short(text) for text in _refusals(said) if _NO_TOOL in text)
+    yield from (stream.short(f"{denied.tool_name}: {dict(denied.tool_input)}") for denied in last.permission_denials)
+    yield from (stream.short(text) for text in _refusals(said) if _NO_TOOL in text)
 
 
 def _last_misfit(said: Sequence[_Event]) -> str:
-    return next((short(text) for text in reversed(list(_refusals(said))) if text.startswith(_BAD_FORM)), "")
+    return next((stream.short(text) for text in reversed(list(_refusals(said))) if text.startswith(_BAD_FORM)), "")
 
 
 def _refusals(said: Sequence[_Event]) -> Iterator[str]:

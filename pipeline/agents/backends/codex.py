@@ -13,19 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
+from pipeline.agents.backends import stream_result as stream
 from pipeline.agents.backends.products import PLACES, Home, Native, home_for
 from pipeline.agents.backends.program import Exchange
 from pipeline.agents.backends.protocol import AgentJob, AgentResult, Fault, Usage
 from pipeline.agents.backends.report_schemas import Form, form
-from pipeline.agents.backends.stream_result import (
-    Line,
-    StreamFacts,
-    events,
-    lines_to_words,
-    result_of,
-    short,
-    without_lost_session,
-)
 from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:
@@ -83,7 +75,7 @@ class CodexBackend:
             UserError: the program or the login is not there.
             BoxError: the box did not work.
         """
-        program = CODEX.program(job.argv, job.search_path)
+        program = CODEX.program(job.agent.argv, job.search_path)
         exchange = Exchange.open(job)
         home = home_for(PLACES["codex"], exchange)
         report = form(job.report_schema, strict=True)
@@ -95,7 +87,7 @@ class CodexBackend:
         prompt = goes_on.prompt if goes_on is not None else job.prompt
         # It makes the default folder itself, and refuses a named one that is not there.
         env = {"CODEX_HOME": str(home.path)} if home.made else {}
-        ended = await exchange.run(argv, mounts, prompt.encode(), env, on_line=lines_to_words(job))
+        ended = await exchange.run(argv, mounts, prompt.encode(), env, on_line=stream.lines_to_words(job))
         facts = read_stream(
             ended.stdout,
             ended.stderr,
@@ -104,8 +96,8 @@ class CodexBackend:
             resumed=goes_on is not None,
             keeps=home.session is not None,
         )
-        again = without_lost_session(job, facts)
-        return result_of(exchange, ended, facts) if again is None else await self.run(again)
+        again = stream.without_lost_session(job, facts)
+        return stream.result_of(exchange, ended, facts) if again is None else await self.run(again)
 
 
 def _options(job: AgentJob, schema: Path, home: Home) -> Iterator[str]:
@@ -113,8 +105,8 @@ def _options(job: AgentJob, schema: Path, home: Home) -> Iterator[str]:
     # A sandbox inside the box cannot be set up, and every command would fail.
     yield from ("--sandbox", "danger-full-access", "--output-schema", str(schema))
     settings = [*SETTINGS, _NO_QUESTIONS, *(PROVIDER if job.network == "model" else ())]
-    if job.effort is not None:
-        settings.append(f'model_reasoning_effort="{job.effort}"')
+    if job.agent.effort is not None:
+        settings.append(f'model_reasoning_effort="{job.agent.effort}"')
     for setting in settings:
         yield from ("-c", setting)
     if job.model is not None:
@@ -139,41 +131,41 @@ _FAULTS: Final = (
 _Count = Annotated[int, Field(ge=0)]
 
 
-class _Started(Line):
+class _Started(stream.Line):
     type: Literal["thread.started"]
     thread_id: str
 
 
-class _Said(Line):
+class _Said(stream.Line):
     type: Literal["agent_message"]
     text: str
 
 
-class _Item(Line):
+class _Item(stream.Line):
     type: Literal["item.completed"]
     item: _Said
 
 
-class _Tokens(Line):
+class _Tokens(stream.Line):
     input_tokens: _Count
     output_tokens: _Count
 
 
-class _Completed(Line):
+class _Completed(stream.Line):
     type: Literal["turn.completed"]
     usage: _Tokens | None = None
 
 
-class _Error(Line):
+class _Error(stream.Line):
     message: str
 
 
-class _Failed(Line):
+class _Failed(stream.Line):
     type: Literal["turn.failed"]
     error: _Error
 
 
-class _Trouble(Line):
+class _Trouble(stream.Line):
     type: Literal["error"]
     message: str
 
@@ -184,7 +176,7 @@ _EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
 
 def read_stream(
     stdout: bytes, stderr: bytes, report: Form, *, model: str | None, resumed: bool, keeps: bool
-) -> StreamFacts:
+) -> stream.StreamFacts:
     """Return the facts in the stream.
 
     Args:
@@ -195,12 +187,12 @@ def read_stream(
         resumed: Whether an earlier conversation was gone on with.
         keeps: Whether this one can be gone on with.
     """
-    said = events(stdout, _EVENT)
+    said = stream.events(stdout, _EVENT)
     thread = next((event.thread_id for event in said if isinstance(event, _Started)), None)
     end = next((event for event in reversed(said) if isinstance(event, _Completed | _Failed)), None)
     text = next((event.item.text for event in reversed(said) if isinstance(event, _Item)), "")
     fault, complaint = _fault(end, said)
-    return StreamFacts(
+    return stream.StreamFacts(
         report=report.said(text) if complaint is None else None,
         text=text,
         fault=fault,
@@ -217,13 +209,13 @@ def _fault(end: _Completed | _Failed | None, said: Sequence[_Event]) -> tuple[Fa
         case _Completed():
             return None, None
         case _Failed():
-            return _of(end.error.message), f"The turn failed: {short(end.error.message)}"
+            return _of(end.error.message), f"The turn failed: {stream.short(end.error.message)}"
         case None:
             pass
     # Stopped in the middle: it says so where it was waiting for the model service.
     last = said[-1] if said else None
     if isinstance(last, _Trouble):
-        return _of(last.message), f"The model service did not answer: {short(last.message)}"
+        return _of(last.message), f"The model service did not answer: {stream.short(last.message)}"
     return None, None
 
 
@@ -241,4 +233,4 @@ def _usage(end: _Completed | _Failed | None, model: str | None, *, resumed: bool
 def _denials(stderr: bytes) -> Iterator[str]:
     for found in _DENIED.finditer(stderr.decode(errors="replace")):
         rejected = _REJECTED.search(found[1])
-        yield short(rejected[1] if rejected is not None else found[1])
+        yield stream.short(rejected[1] if rejected is not None else found[1])

@@ -253,7 +253,7 @@ def home_for(place: Place, exchange: Exchange) -> Home:
     """
     job = exchange.job
     login: Path | None = None
-    if job.home is not None and job.agent is not None and job.network == "open":
+    if job.home is not None and job.network == "open":
         if job.agent.login and not job.box.maps_paths:
             raise UserError("login = true needs a box that can show single files (bubblewrap).", Reason.CONFIG)
         login = require_login(job.agent, job.home)

@@ -172,11 +172,11 @@ class CommandBackend:
             UserError: there is no argv, or its program is not there.
             BoxError: the box did not work.
         """
-        if not job.argv:
+        if not job.agent.argv:
             raise UserError('backend = "command" needs argv: the program to start, as a list.', Reason.CONFIG)
-        program = locate(job.argv[0], job.search_path)
-        result = await run_program(job, program.argv(*job.argv[1:]), program.mounts, job.document)
-        unseen = not_shown(job.argv, (mount.target for mount in (*job.read, *program.mounts, job.view)))
+        program = locate(job.agent.argv[0], job.search_path)
+        result = await run_program(job, program.argv(*job.agent.argv[1:]), program.mounts, job.document)
+        unseen = not_shown(job.agent.argv, (mount.target for mount in (*job.read, *program.mounts, job.view)))
         if result.ended is not Ended.NONZERO or not unseen or not job.box.maps_paths:
             return result
         return replace(result, complaint=f"{result.complaint} {unseen[0]} is here, but not in the box: {ADD}.")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pipeline.config.agents import AgentConfig
 from pipeline.run.info import Usage
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from pipeline.config.model import AgentConfig
     from pipeline.config.providers import Provider
     from pipeline.process import Box, Completed, Gateway, Mount
 
@@ -96,8 +96,6 @@ class AgentJob:
         exchange: An empty folder of the host that belongs to this job; document and report pass through it.
         artifacts: Read-only mounts of the files that the document names.
         read: Further read-only mounts (config `read`, toolchains).
-        argv: The program, for `command`.
-        script: The answers, for `scripted`.
         used: Entries of the script that earlier dispatches of the run took.
         env: Further variables.
         timeout_s: Wall time limit in seconds.
@@ -105,14 +103,12 @@ class AgentJob:
         gateway: What answers for the model, with `model`.
         depth: How many runs this one is inside of, counting itself (stops recursion).
         search_path: Where argv[0] is looked up; the PATH of this process if None.
-        agent: How the role is configured; None only for a backend that needs nothing but the fields above.
+        agent: How the role is configured: program or script, how much it should think, how many answers it may give.
         prompt: The text for the agent, as in the document.
         report_schema: The JSON Schema of the report, as in the document.
         role: The role's name, for what a product calls its agents.
         shell: Whether the role may run commands.
         model: The model to ask for, by the provider's name; None where the backend takes none.
-        effort: How much it should think, in the words of the configuration; None leaves it to the model.
-        max_steps: How many answers the model may give; None for no limit but that of the gateway.
         service: The model service; None where the product talks to its own.
         session: Where the conversation is kept; None if it cannot be gone on with.
         tools: The tools that the role may use, by name, for a backend whose loop is ours; each call is judged before it
@@ -130,8 +126,6 @@ class AgentJob:
     exchange: Path
     artifacts: tuple[Mount, ...] = ()
     read: tuple[Mount, ...] = ()
-    argv: tuple[str, ...] = ()
-    script: Path | None = None
     used: frozenset[int] = frozenset()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout_s: float = 900.0
@@ -139,14 +133,12 @@ class AgentJob:
     gateway: Gateway | None = None
     depth: int = 1
     search_path: str | None = None
-    agent: AgentConfig | None = None
+    agent: AgentConfig = AgentConfig()  # noqa: RUF009  (frozen)
     prompt: str = ""
     report_schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
     role: str = ""
     shell: bool = True
     model: str | None = None
-    effort: str | None = None
-    max_steps: int | None = None
     service: Service | None = None
     session: Session | None = None
     tools: Mapping[str, Callable[..., ToolAnswer | Awaitable[ToolAnswer]]] = field(

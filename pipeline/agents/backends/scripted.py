@@ -59,10 +59,11 @@ class ScriptedBackend:
             ScriptMismatchError: no entry matches.
             BoxError: the box did not work.
         """
-        if job.script is None:
+        if job.agent.script is None:
             raise UserError('backend = "scripted" needs script: the YAML file of answers.', Reason.CONFIG)
-        entries = load_script(job.script)
-        number = choose(job.script, entries, job.document, job.used)
+        script = Path(job.agent.script)
+        entries = load_script(script)
+        number = choose(script, entries, job.document, job.used)
         python = locate(sys.executable)
         player = Mount(_PLAYER, _INSIDE)
         argv = python.argv("-I", "-S", str(job.box.inside(player.source, player.target)))

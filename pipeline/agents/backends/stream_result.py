@@ -28,6 +28,7 @@ Event = TypeVar("Event")
 _DENIALS: Final = 50
 _WORDS: Final = 300
 _NO_REPORT: Final = "There was no report; answer with the JSON object that was asked for, as your last words."
+COULD_NOT: Final = "It could not use what it wanted to:"
 
 
 class Line(BaseModel):
@@ -110,18 +111,26 @@ def result_of(exchange: Exchange, ended: Completed, facts: StreamFacts) -> Agent
         return replace(result, complaint=facts.complaint)
     if report is not None or complaint is not None:
         return result
-    return _without_report(replace(result, complaint=unreadable), facts)
+    refused = short(f"{COULD_NOT} {facts.denials[-1]}") if facts.denials else ""
+    complaint, fault = without_report(unreadable, refused, facts.text)
+    return replace(result, complaint=complaint, fault=fault)
 
 
-def _without_report(result: AgentResult, facts: StreamFacts) -> AgentResult:
-    if result.complaint is not None:
-        return result
-    if facts.denials:
-        refused = f"It could not use what it wanted to: {facts.denials[-1]}"
-        return replace(result, fault=Fault.DENIED, complaint=f"{_NO_REPORT} {short(refused)}")
-    if not facts.text.strip():
-        return replace(result, fault=Fault.EMPTY, complaint=f"The turn ended without a word. {_NO_REPORT}")
-    return replace(result, complaint=_NO_REPORT)
+def without_report(unreadable: str | None, refused: str, text: str) -> tuple[str, Fault | None]:
+    """Return what is wrong with an answer that has no report, and the fault.
+
+    Args:
+        unreadable: Why the file of the report cannot be read.
+        refused: That the agent could not use what it wanted to, if anything was refused.
+        text: The last words.
+    """
+    if unreadable is not None:
+        return unreadable, None
+    if refused:
+        return f"{_NO_REPORT} {refused}", Fault.DENIED
+    if not text.strip():
+        return f"The turn ended without a word. {_NO_REPORT}", Fault.EMPTY
+    return _NO_REPORT, None
 
 
 _TRANSCRIPT_BYTES: Final = 3_000_000

@@ -182,24 +182,16 @@ class Dispatcher:
     ) -> prompts.DispatchDocument:
         """Return the document of a dispatch, its prompt included."""
         spec, template = self.roles[request.role], self.templates[request.kind, request.question]
-        document = prompts.DispatchDocument(
-            run_id=self.run_id,
-            issue=self.issue,
-            dispatch=record.dispatch,
-            step=record.step,
+        document = prompts.DispatchDocument.from_fields(
+            request,
+            record,
+            self,
             phase=place.phase,
-            role=request.role,
-            kind=request.kind,
-            question=request.question,
-            task=record.task,
-            attempt=record.attempt,
-            reask=record.reask,
             workspace=str(workspace),
             artifacts=dict(artifacts.shown),
             write=prompts.write_list(spec, request),
             area=tuple(one.text for one in request.area or ()),
             known=artifacts.known,
-            to_answer=request.to_answer,
             report_schema=report_schema(
                 request.kind, request.role, request.question, asks=request.asks, without=request.without
             ),
@@ -276,8 +268,6 @@ class Dispatcher:
             exchange=exchange,
             artifacts=artifacts,
             read=(*mine, *(Mount(Path(path), Path(path)) for path in agent.read)),
-            argv=agent.argv,
-            script=Path(agent.script) if agent.script else None,
             used=used_entries(record, self.records.values(), self.results, lambda role: self.config.agent(role).script),
             env=env,
             timeout_s=agent.timeout_s or (TIMEOUT_S if agent.backend is Backend.HUMAN else spec.timeout_s),
@@ -291,8 +281,6 @@ class Dispatcher:
             role=request.role.value,
             shell=spec.shell,
             model=choice.model,
-            effort=agent.effort,
-            max_steps=agent.max_steps,
             service=choice.service,
             session=session_of(
                 self.checkout.root / "sessions",

@@ -16,19 +16,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
+from pipeline.judge.policy import rights
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import TRACKER, protected, scratch_pattern, ways
-from pipeline.judge.policy.rights import (
-    Action,
-    Change,
-    ChangeKind,
-    Grant,
-    TestScope,
-    Writes,
-    effective_writes,
-    judge,
-    refuse_form,
-)
 from pipeline.sandbox.views.manifest import EntryKind
 from pipeline.testing.languages import names, readers
 from pipeline.testing.languages.table import has_part
@@ -36,7 +26,6 @@ from pipeline.testing.languages.table import has_part
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pipeline.judge.policy.rights import Covering, Ruling
     from pipeline.sandbox.views.view import Survey, View
 
 
@@ -64,26 +53,26 @@ class Policy:
         area: The patterns that the dispatch is held to.
     """
 
-    writes: Writes
-    grants: tuple[Grant, ...] = ()
-    tests: TestScope | None = None
+    writes: rights.Writes
+    grants: tuple[rights.Grant, ...] = ()
+    tests: rights.TestScope | None = None
     test_regions: bool = False
     filters: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     ignored: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     protected: tuple[str, ...] = ()
     tracker: str = TRACKER
-    area: tuple[Covering, ...] | None = None
+    area: tuple[rights.Covering, ...] | None = None
 
-    def judged(self, change: Change) -> Ruling:
+    def judged(self, change: rights.Change) -> rights.Ruling:
         """Return the ruling on one change."""
-        writes = effective_writes(self.writes, self.area)
-        return judge(
+        writes = rights.effective_writes(self.writes, self.area)
+        return rights.judge(
             writes, change, self.grants, self.tests, area=self.area, places=self.protected, tracker=self.tracker
         )
 
-    def judged_word(self, change: Change) -> Ruling:
+    def judged_word(self, change: rights.Change) -> rights.Ruling:
         """Return the ruling on a change whose path is a model's word, and no scan's."""
-        return refuse_form(change.path, self.grants, self.tests) or self.judged(change)
+        return rights.refuse_form(change.path, self.grants, self.tests) or self.judged(change)
 
     def names(self, path: str) -> bool:
         """Return whether the task names `path` for anything."""
@@ -96,7 +85,7 @@ class AdmittedChange:
     """A change to be made to the base tree; content, hash and mode are None for a deletion."""
 
     path: str
-    kind: Literal[ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED]
+    kind: Literal[rights.ChangeKind.ADDED, rights.ChangeKind.MODIFIED, rights.ChangeKind.DELETED]
     content: bytes | None = None
     sha256: str | None = None
     mode: str | None = None
@@ -137,7 +126,7 @@ class GateResult:
         return not self.violations
 
 
-def with_regions(change: Change, old: bytes, new: bytes) -> Change:
+def with_regions(change: rights.Change, old: bytes, new: bytes) -> rights.Change:
     """Return the change of a file with what is measured of its test regions."""
     fault = readers.region_fault(change.path, old, new)
     told = fault if has_part(change.path, "test_regions") else None
@@ -196,7 +185,7 @@ class _Inspection:
         each = ((path, one.rule, after[path].sha256 if path in after else None) for path, one in violations.items())
         return hashlib.sha256(ascii(sorted(each, key=str)).encode()).hexdigest()
 
-    def _scratch(self, change: Change) -> str | None:
+    def _scratch(self, change: rights.Change) -> str | None:
         """Return the line about a dropped file that tools leave behind; None if the project or task has that path."""
         pattern = scratch_pattern(change.path)
         if pattern is None or change.path in self.survey.base or self.policy.names(change.path):
@@ -208,21 +197,21 @@ class _Inspection:
         return _printable(f"{'/'.join(parts[:end])} ({pattern})")
 
     def _ignored(self) -> dict[str, str]:
-        if self.policy.ignored is None or self.policy.writes is Writes.NOTHING:
+        if self.policy.ignored is None or self.policy.writes is rights.Writes.NOTHING:
             return {}
         found = left_behind(self.survey, self.policy.ignored, self.policy.names)
         return {path: _printable(line) for path, line in found.items()}
 
-    def _measured(self, change: Change) -> Change:
+    def _measured(self, change: rights.Change) -> rights.Change:
         if self.policy.area is not None and has_part(change.path, "test_regions"):
             return replace(change, tests_differ=readers.regions_differ(*self._before_and_after(change.path)))
-        regions = self.policy.test_regions and change.kind is ChangeKind.MODIFIED
+        regions = self.policy.test_regions and change.kind is rights.ChangeKind.MODIFIED
         contents = self._contents(change.path) if regions else None
         return change if contents is None else with_regions(change, *contents)
 
     def _forged(self, change: AdmittedChange) -> tuple[str, ...]:
         """Return the means to forge test results that production code adds; measuring alone cannot exclude them."""
-        if self.policy.writes is not Writes.TASK or change.content is None:
+        if self.policy.writes is not rights.Writes.TASK or change.content is None:
             return ()
         tests = self.policy.tests
         if tests is not None and tests.writable and tests.covers(change.path):  # one writer's own tests
@@ -237,7 +226,7 @@ class _Inspection:
                 found[name] = self.view.read(name)
         return found
 
-    def _noted(self, change: Change) -> tuple[str, ...]:
+    def _noted(self, change: rights.Change) -> tuple[str, ...]:
         contents = self._contents(change.path)
         return readers.interesting(*contents) if contents is not None else ()
 
@@ -252,9 +241,9 @@ class _Inspection:
         except OSError:
             return self.view.pristine(path), None
 
-    def _admit(self, change: Change) -> AdmittedChange | Violation:
-        if change.kind is ChangeKind.DELETED:
-            return AdmittedChange(change.path, ChangeKind.DELETED)
+    def _admit(self, change: rights.Change) -> AdmittedChange | Violation:
+        if change.kind is rights.ChangeKind.DELETED:
+            return AdmittedChange(change.path, rights.ChangeKind.DELETED)
         entry = self.survey.after[change.path]
         try:
             content = self.view.read(change.path)
@@ -265,17 +254,17 @@ class _Inspection:
             return Violation(change.path, "unstable", f"{change.path!r} changed while it was being judged")
         before = self.survey.base.get(change.path)
         if before is not None:
-            kind, executable = ChangeKind.MODIFIED, before.executable
+            kind, executable = rights.ChangeKind.MODIFIED, before.executable
         else:
             # An execute bit on a new file counts for what is a script, or was executable under its old name.
-            kind = ChangeKind.ADDED
+            kind = rights.ChangeKind.ADDED
             executable = entry.executable and (content.startswith(b"#!") or self._was_executable(change.path))
         return AdmittedChange(change.path, kind, content, digest, _EXECUTABLE if executable else _PLAIN)
 
     def _renames(self) -> Iterator[tuple[str, str]]:
         grants = (*self.policy.grants, *(self.policy.tests.files if self.policy.tests else ()))
         for grant in grants:
-            if grant.action is Action.RENAME and grant.from_path is not None:
+            if grant.action is rights.Action.RENAME and grant.from_path is not None:
                 yield grant.from_path, grant.path
 
     def _was_executable(self, path: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.agents.backends.protocol import AgentResult, Ended, Fault
@@ -19,17 +19,8 @@ from pipeline.judge.reports.parse import extract_report, read_report
 from pipeline.progress import few
 from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.reset_times import as_text
+from pipeline.run import info
 from pipeline.run.files import to_json
-from pipeline.run.info import (
-    AgentFacts,
-    ChangeRecord,
-    DispatchResult,
-    ModelTraffic,
-    TokenCount,
-    Try,
-    Usage,
-    ViolationRecord,
-)
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -40,7 +31,6 @@ if TYPE_CHECKING:
     from pipeline.agents.dispatch.request import Request
     from pipeline.agents.gateway.spending import GatewayUse
     from pipeline.run.checkout import PrivateCheckout
-    from pipeline.run.info import DispatchRecord
     from pipeline.sandbox.escapes import Escape
 
 
@@ -62,8 +52,8 @@ class Remains:
 
 
 def result_of(
-    record: DispatchRecord, request: Request, remains: Remains, repository: Repository, checkout: PrivateCheckout
-) -> DispatchResult:
+    record: info.DispatchRecord, request: Request, remains: Remains, repository: Repository, checkout: PrivateCheckout
+) -> info.DispatchResult:
     """Return the result of a dispatch; its blobs and its tree are written to the repository."""
     answer, gate, escape = remains.answer, remains.gate, remains.escape
     signal, said, report = judge(request, answer, gate, escape.why if escape is not None else None)
@@ -72,29 +62,23 @@ def result_of(
     legal = gate.changes if escape is None and counts_as_work(answer) else ()
     changes = tuple(_stored(change, repository, checkout) for change in legal)
     tree = repository.build_tree(record.base_tree, (_tree_change(change) for change in changes))
-    return DispatchResult(
-        dispatch=record.dispatch,
+    return info.DispatchResult.from_fields(
+        record,
+        gate,
+        answer,
         signal=signal,
         complaint=complaint,
         refusal=_refusal(signal, complaint, remains, tree, report) if signal in _REFUSED else None,
         report=report,
         report_sha256=hashlib.sha256(to_json(report, pretty=False).encode()).hexdigest() if report else None,
         gate="admitted" if gate.admitted and escape is None and counts_as_work(answer) else "rejected",
-        base_tree=record.base_tree,
         # After a rejection the agent goes on from the legal part, offending paths put back.
         tree=None if escape is not None else tree,
         changes=changes,
-        dropped=gate.dropped,
-        violations=tuple(ViolationRecord(path=v.path, rule=v.rule, why=v.why) for v in gate.violations),
-        notes=gate.notes,
-        usage=answer.usage,
+        violations=tuple(info.ViolationRecord.from_fields(violation) for violation in gate.violations),
         model_traffic=_traffic(remains.traffic) if remains.traffic is not None else None,
         checkpoint="ready" if signal is None else "partial" if changes else "failed",
-        entry=answer.entry,
         agent=facts_of(remains.choice),
-        fault=answer.fault,
-        denials=answer.denials,
-        steps=answer.steps,
         session=answer.session if answer.session is not None and _SESSION.fullmatch(answer.session) else None,
         not_before=as_text(answer.not_before) if answer.not_before and answer.fault is Fault.UNAVAILABLE else None,
     )
@@ -114,10 +98,10 @@ def refusal_of(*parts: object) -> str:
     return hashlib.sha256(ascii(parts).encode()).hexdigest()
 
 
-def together(result: DispatchResult, tries: Sequence[Try]) -> DispatchResult:
+def together(result: info.DispatchResult, tries: Sequence[info.Try]) -> info.DispatchResult:
     """Return the result with the failed tries of other agents added, whose usage counts as well."""
     uses = [result.usage, *(each.usage for each in tries)]
-    usage = Usage(
+    usage = info.Usage(
         cost_usd=_sum((use.cost_usd for use in uses), 0.0),
         input_tokens=_sum((use.input_tokens for use in uses), 0),
         output_tokens=_sum((use.output_tokens for use in uses), 0),
@@ -126,7 +110,7 @@ def together(result: DispatchResult, tries: Sequence[Try]) -> DispatchResult:
     return result.model_copy(update={"usage": usage, "tries": tuple(tries)})
 
 
-def as_try(result: DispatchResult) -> Try:
+def as_try(result: info.DispatchResult) -> info.Try:
     """Return the record of a try with an agent that was out of reach.
 
     Raises:
@@ -134,7 +118,7 @@ def as_try(result: DispatchResult) -> Try:
     """
     if result.agent is None:
         raise LookupError(f"{result.dispatch} does not say who was asked")
-    return Try(agent=result.agent, complaint=result.complaint or "", usage=result.usage)
+    return info.Try(agent=result.agent, complaint=result.complaint or "", usage=result.usage)
 
 
 def _sum(values: Iterable[_Number | None], nothing: _Number) -> _Number | None:
@@ -143,40 +127,26 @@ def _sum(values: Iterable[_Number | None], nothing: _Number) -> _Number | None:
     return sum(known, start=nothing) if len(known) == len(every) else None
 
 
-def facts_of(choice: Choice) -> AgentFacts:
+def facts_of(choice: Choice) -> info.AgentFacts:
     """Return the facts about an agent for the record."""
-    return AgentFacts(
-        product=choice.product,
-        service=choice.service.name if choice.service is not None else None,
-        model=choice.model,
-        effort=choice.agent.effort,
-    )
+    service = choice.service.name if choice.service is not None else None
+    return info.AgentFacts.from_fields(choice, service=service, effort=choice.agent.effort)
 
 
-def _traffic(use: GatewayUse) -> ModelTraffic:
-    return ModelTraffic(
-        requests=use.requests,
-        refused=use.refused,
-        bytes_up=use.bytes_up,
-        bytes_down=use.bytes_down,
-        answers=use.spent.answers,
-        by_model={model: TokenCount(**asdict(tokens)) for model, tokens in use.spent.by_model.items()},
-        cost_usd=use.spent.cost_usd,
-        unpriced=use.spent.unpriced,
-        unmetered=use.spent.unmetered,
-        cut=use.spent.cut,
-    )
+def _traffic(use: GatewayUse) -> info.ModelTraffic:
+    by_model = {model: info.TokenCount.from_fields(tokens) for model, tokens in use.spent.by_model.items()}
+    return info.ModelTraffic.from_fields(use, use.spent, by_model=by_model)
 
 
-def _stored(change: AdmittedChange, repository: Repository, checkout: PrivateCheckout) -> ChangeRecord:
+def _stored(change: AdmittedChange, repository: Repository, checkout: PrivateCheckout) -> info.ChangeRecord:
     if change.content is None:
-        return ChangeRecord(path=change.path, kind="deleted")
+        return info.ChangeRecord(path=change.path, kind="deleted")
     oid = repository.write_blob(change.content, change.path, checkout.tree)
     kind = "added" if change.kind is ChangeKind.ADDED else "modified"
-    return ChangeRecord(path=change.path, kind=kind, mode=change.mode, oid=oid, sha256=change.sha256)
+    return info.ChangeRecord.from_fields(change, kind=kind, oid=oid)
 
 
-def _tree_change(change: ChangeRecord) -> TreeChange:
+def _tree_change(change: info.ChangeRecord) -> TreeChange:
     if change.oid is None or change.mode is None:
         return TreeChange(change.path, None)
     return TreeChange(change.path, Entry(change.path, change.mode, change.oid))

@@ -9,25 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.app import drivers
-from pipeline.app.next_lines import advice_as_typed, as_typed, located
+from pipeline.app.next_lines import advice_as_typed, document_as_typed, located
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
-from pipeline.faces.cli.arguments import (
-    AgentFlags,
-    Approve,
-    AsDocument,
-    AsDocumentBesideProgress,
-    GateMeant,
-    MeantRun,
-    NoDrive,
-    Onto,
-    Plain,
-    Seen,
-    StepMeant,
-    ValueFlags,
-    gates_of,
-    named,
-)
+from pipeline.faces.cli import arguments
 from pipeline.faces.cli.text import print_result, print_text, say
 from pipeline.outcomes import stands_words
 from pipeline.repo import Repository
@@ -38,17 +23,17 @@ if TYPE_CHECKING:
 
 def approve(
     ctx: typer.Context,
-    name: MeantRun = None,
+    name: arguments.MeantRun = None,
     given: Annotated[
         list[str] | None, typer.Argument(metavar="NAME=VALUE", help='What a question asks for: answer="...".')
     ] = None,
-    gate: GateMeant = None,
-    step: StepMeant = None,
-    seen: Seen = None,
-    no_drive: NoDrive = False,
-    agent: AgentFlags = None,
-    values: ValueFlags = None,
-    as_document: AsDocumentBesideProgress = False,
+    gate: arguments.GateMeant = None,
+    step: arguments.StepMeant = None,
+    seen: arguments.Seen = None,
+    no_drive: arguments.NoDrive = False,
+    agent: arguments.AgentFlags = None,
+    values: arguments.ValueFlags = None,
+    as_document: arguments.AsDocumentBesideProgress = False,
 ) -> None:
     """Let a run go on from the approval point where it waits for you.
 
@@ -87,12 +72,12 @@ def answer_question(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run, its issue, or a prefix.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Your answer. The asker gets it with the question.")],
-    step: StepMeant = None,
-    seen: Seen = None,
-    no_drive: NoDrive = False,
-    agent: AgentFlags = None,
-    values: ValueFlags = None,
-    as_document: AsDocumentBesideProgress = False,
+    step: arguments.StepMeant = None,
+    seen: arguments.Seen = None,
+    no_drive: arguments.NoDrive = False,
+    agent: arguments.AgentFlags = None,
+    values: arguments.ValueFlags = None,
+    as_document: arguments.AsDocumentBesideProgress = False,
 ) -> None:
     """Answer the question that a run waits with.
 
@@ -122,7 +107,7 @@ def reject(
     feedback: Annotated[
         str, typer.Option("--feedback", metavar="TEXT", help="Say what is wrong. The next draft gets it.")
     ],
-    name: MeantRun = None,
+    name: arguments.MeantRun = None,
     to: Annotated[
         str | None,
         typer.Option(
@@ -135,13 +120,13 @@ def reject(
         Path | None,
         typer.Option("--proof", metavar="FILE", help="A test that fails over the result: it is the fix task."),
     ] = None,
-    gate: GateMeant = None,
-    step: StepMeant = None,
-    seen: Seen = None,
-    no_drive: NoDrive = False,
-    agent: AgentFlags = None,
-    values: ValueFlags = None,
-    as_document: AsDocumentBesideProgress = False,
+    gate: arguments.GateMeant = None,
+    step: arguments.StepMeant = None,
+    seen: arguments.Seen = None,
+    no_drive: arguments.NoDrive = False,
+    agent: arguments.AgentFlags = None,
+    values: arguments.ValueFlags = None,
+    as_document: arguments.AsDocumentBesideProgress = False,
 ) -> None:
     """Send a run back from the approval point where it waits for you.
 
@@ -172,11 +157,11 @@ def reject(
 
 def resume(
     ctx: typer.Context,
-    name: MeantRun = None,
-    approve: Approve = None,
-    agent: AgentFlags = None,
-    values: ValueFlags = None,
-    onto: Onto = None,
+    name: arguments.MeantRun = None,
+    approve: arguments.Approve = None,
+    agent: arguments.AgentFlags = None,
+    values: arguments.ValueFlags = None,
+    onto: arguments.Onto = None,
     step: Annotated[
         str | None,
         typer.Option("--step", metavar="STEP", help="Of a recipe: do this step again, with all that saw its result."),
@@ -189,8 +174,8 @@ def resume(
             help="Of a recipe: go on with this one. Steps that it changes are done again.",
         ),
     ] = None,
-    plain: Plain = False,
-    as_document: AsDocumentBesideProgress = False,
+    plain: arguments.Plain = False,
+    as_document: arguments.AsDocumentBesideProgress = False,
 ) -> None:
     """Go on with a run that is paused, parked, partial or crashed.
 
@@ -210,7 +195,7 @@ def resume(
     from pipeline.app.start import Resumption
     from pipeline.faces.cli.run_actions import answer, going_on
 
-    asked = gates_of(approve)
+    asked = arguments.gates_of(approve)
     answer(
         ctx,
         name,
@@ -222,7 +207,7 @@ def resume(
     )
 
 
-def abandon(ctx: typer.Context, name: MeantRun = None, as_document: AsDocument = False) -> None:
+def abandon(ctx: typer.Context, name: arguments.MeantRun = None, as_document: arguments.AsDocument = False) -> None:
     """End a run without a commit.
 
     The issue is Todo again, and another run may take it. The work stays on the run's ref and as a patch.
@@ -238,7 +223,7 @@ def abandon(ctx: typer.Context, name: MeantRun = None, as_document: AsDocument =
     from pipeline.steps.context import Context
 
     here = Repository.find(Path.cwd())
-    name = named(ctx, here, name)
+    name = arguments.named(ctx, here, name)
     freed = answers.free_orphan(here, name)
     if freed is not None:
         if as_document:
@@ -262,11 +247,11 @@ def abandon(ctx: typer.Context, name: MeantRun = None, as_document: AsDocument =
 
 def stop(
     ctx: typer.Context,
-    name: MeantRun = None,
+    name: arguments.MeantRun = None,
     now: Annotated[
         bool, typer.Option("--now", help="Let no agent answer first. It is asked again when the run goes on.")
     ] = False,
-    as_document: AsDocument = False,
+    as_document: arguments.AsDocument = False,
 ) -> None:
     """Stop a run that another process drives.
 
@@ -278,11 +263,10 @@ def stop(
       redfirst stop GAL-39 --now
     """
     here = Repository.find(Path.cwd())
-    repository, folder = located(here, named(ctx, here, name))
+    repository, folder = located(here, arguments.named(ctx, here, name))
     with advice_as_typed(here, repository.worktree, folder.name):
         document = drivers.stop(folder, now=now)
-    actions = as_typed(document.safe_next_actions, here, repository.worktree, folder.name)
-    document = document.model_copy(update={"safe_next_actions": actions})
+    document = document_as_typed(document, here, repository.worktree, folder.name)
     print_result(document, stopped_text, as_document=as_document)
 
 

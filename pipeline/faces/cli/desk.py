@@ -19,17 +19,9 @@ from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument, file_given
 from pipeline.faces.cli.editor import edit, require_editor
 from pipeline.faces.cli.text import print_text, terminal_width
+from pipeline.judge.reports import report_templates as templates
 from pipeline.judge.reports.decode import JsonObject, Malformed
 from pipeline.judge.reports.parse import parse_report, report_of_person
-from pipeline.judge.reports.report_templates import (
-    deciding,
-    entries,
-    giving_up,
-    meant,
-    optional,
-    unfilled,
-    with_exact_words,
-)
 from pipeline.judge.reports.yaml_form import unmarked
 from pipeline.outcomes import Reason
 from pipeline.terminal import print_json, visible_lines
@@ -96,7 +88,7 @@ def _brief(found: Desk, asked: Asked) -> str:
     lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", place]
     tests = ", run-tests (the tests, as the run runs them)" if found.tests.exists() else ""
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
-    word = deciding(asked.report_schema)
+    word = templates.deciding(asked.report_schema)
     lines.append(f"hand in: {desk_command('hand-in', asked)}")
     if word is not None:
         lines.append(f"the word that decides ({word.name}): {', '.join(word.words) or 'yes, no'}")
@@ -107,9 +99,9 @@ def _brief(found: Desk, asked: Asked) -> str:
 
 def _lists(asked: Asked) -> list[str]:
     """Return what an entry of each list of the report looks like, for who fills in a copy of the template."""
-    shapes = entries(asked.report_schema)
+    shapes = templates.entries(asked.report_schema)
     lines = [f"* {name}: {shape}" for name, shape in shapes.items()]
-    free = optional(asked.report_schema)
+    free = templates.optional(asked.report_schema)
     lines += ["", f"May be left out where PROMPT.md does not ask for it: {', '.join(free)}."] if free else []
     if '"severity"' in shapes.get("findings", ""):
         lines += ["", "A BLOCK or HIGH finding without `evidence` counts as MEDIUM."]
@@ -164,11 +156,11 @@ def hand_in(
     if number > 1:
         raise UserError("Say the report by one of --report FILE, --verdict WORD, --give-up REASON.", Reason.USAGE)
     if report is not None:
-        content = with_exact_words(schema, _from_file(report, asked))
+        content = templates.with_exact_words(schema, _from_file(report, asked))
     elif verdict is not None:
-        content = with_exact_words(schema, _from_word(schema, verdict))
+        content = templates.with_exact_words(schema, _from_word(schema, verdict))
     elif give_up is not None:
-        content = with_exact_words(schema, _from_reason(schema, give_up, asked))
+        content = templates.with_exact_words(schema, _from_reason(schema, give_up, asked))
     elif sys.stdin.isatty() and sys.stdout.isatty() and not as_document:
         difference = human_answer.checked_files(desk, asked)  # said first: a report takes longer to write
         editor = require_editor(f", or give --report FILE: a filled-in copy of {short(desk.template, os.environ)}")
@@ -244,17 +236,17 @@ def _from_file(path: Path, asked: Asked) -> dict[str, Any]:
     found = report_of_person(file_given(path), counts)
     if isinstance(found, Malformed):
         raise UserError(f"Nothing was handed in. {found.sentence}", Reason.USAGE, path=str(path))
-    if (place := unfilled(found)) is not None:
+    if (place := templates.unfilled(found)) is not None:
         raise UserError(f"Nothing was handed in. At {place} nothing is filled in yet.", Reason.USAGE, pointer=place)
     return cast("dict[str, Any]", found)
 
 
 def _from_word(schema: Mapping[str, Any], word: str) -> dict[str, Any]:
-    field = deciding(schema)
+    field = templates.deciding(schema)
     if field is None:
         raise UserError("This report has no word that decides; give it with --report FILE.", Reason.USAGE)
     either = {"true": True, "yes": True, "false": False, "no": False}
-    value = meant(field.words, word) if field.words else either.get(word.strip().casefold())
+    value = templates.meant(field.words, word) if field.words else either.get(word.strip().casefold())
     if value is None:
         accepted = ", ".join(field.words) or "yes, no"
         raise UserError(f"--verdict {word}: accepted: {accepted}.", Reason.USAGE, details={"accepted": field.words})
@@ -262,7 +254,7 @@ def _from_word(schema: Mapping[str, Any], word: str) -> dict[str, Any]:
 
 
 def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[str, Any]:
-    if (report := giving_up(schema, reason)) is None:
+    if (report := templates.giving_up(schema, reason)) is None:
         raise UserError(
             "This question has no way to give up. Say what is wrong in the report, or end the run: redfirst abandon "
             f"{asked.run_id}",

@@ -17,7 +17,7 @@ from pipeline.faces.cli.text import print_text, terminal_width, wrapped
 from pipeline.terminal import Colour, paint, print_document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pipeline.app.documents import AgentLine, Check, DoctorDocument
 
@@ -73,17 +73,15 @@ def doctor(
         raise typer.Exit(_BLOCKED)
 
 
-def agent_text(agents: Sequence[AgentLine], *, thorough: bool) -> list[str]:
-    """Return the same for a person."""
-    lines: list[str] = []
+def agent_text(agents: Sequence[AgentLine], *, thorough: bool) -> Iterator[str]:
+    """Yield the same for a person, in lines."""
     for each in agents:
-        lines.append(f"  {visible(' '.join((each.title, _version_of(each))).strip())}: {visible(each.path or '-')}")
-        lines += [f"      {visible(said)}" for said in _access(each)]
+        yield f"  {visible(' '.join((each.title, _version_of(each))).strip())}: {visible(each.path or '-')}"
+        yield from (f"      {visible(said)}" for said in _access(each))
         if thorough:
-            lines += [f"      {each.box}"] if each.box else []
-            lines += [f"      models: {', '.join(each.models)}"] if each.models else []
-            lines += [f"        {visible(line)}" for line in each.config]
-    return lines
+            yield from [f"      {each.box}"] if each.box else []
+            yield from [f"      models: {', '.join(each.models)}"] if each.models else []
+            yield from (f"        {visible(line)}" for line in each.config)
 
 
 def _version_of(each: AgentLine) -> str:
@@ -119,17 +117,15 @@ def checkup_text(document: DoctorDocument, *, agents: bool = False, width: int |
     return "\n".join([*lines, said[document.proceed]])
 
 
-def check_lines(told: Sequence[tuple[str, Check]], width: int | None) -> list[str]:
-    """Return checks with their names in lines, their advice below each."""
+def check_lines(told: Sequence[tuple[str, Check]], width: int | None) -> Iterator[str]:
+    """Yield checks with their names in lines, their advice below each."""
     column = max(len(name) for name, _ in told)
     hang = column + 10  # below the messages
-    lines: list[str] = []
     for name, check in told:
         status = paint(f"{check.status:4}", _COLOURS[check.status])
-        lines += wrapped(f"  {status}  {name:{column}}  {visible(check.message)}", width, hang=hang)
+        yield from wrapped(f"  {status}  {name:{column}}  {visible(check.message)}", width, hang=hang)
         if check.advice:
-            lines += wrapped(f"{'':{hang}}-> {visible(check.advice)}", width)
-    return lines
+            yield from wrapped(f"{'':{hang}}-> {visible(check.advice)}", width)
 
 
 def _told_once(checks: Sequence[Check]) -> list[tuple[str, Check]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+import todo
 from pipeline.app.issue_records import (
     IssueDocument,
     IssueLintDocument,
@@ -34,30 +35,16 @@ from pipeline.faces.cli.editor import require_editor
 from pipeline.faces.cli.text import print_text
 from pipeline.outcomes import Reason
 from pipeline.terminal import visible_lines
-from todo import (
-    ErrorKind,
-    FolderSource,
-    MappingSource,
-    NewIssue,
-    Status,
-    Tracker,
-    TrackerError,
-    checked_id,
-    file_name,
-    lint,
-    write_edits,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
     from pipeline.app.issue_records import ClaimRecord
-    from todo import Issue, Problem
 
 
 _NEXT: Final = {
-    ErrorKind.TRACKER_MISSING: ("redfirst issue new --title TITLE",),
-    ErrorKind.ISSUE_NOT_FOUND: ("redfirst issue list",),
+    todo.ErrorKind.TRACKER_MISSING: ("redfirst issue new --title TITLE",),
+    todo.ErrorKind.ISSUE_NOT_FOUND: ("redfirst issue list",),
 }
 
 Root = Annotated[
@@ -72,20 +59,21 @@ def user_errors(folder: Path) -> Generator[None]:
     """Turn what the tracker in *folder* refuses into the error that `main` renders."""
     try:
         yield
-    except TrackerError as error:
+    except todo.TrackerError as error:
         path = folder.name if error.path is None else f"{folder.name}/{error.path}"
         details: dict[str, object] = {} if error.line is None else {"line": error.line}
-        actions = (tracker_advice(folder),) if error.kind is ErrorKind.TRACKER_INVALID else _NEXT.get(error.kind, ())
-        message = f"{path}: {error.message}" if error.kind is ErrorKind.TRACKER_INVALID else error.message
+        is_invalid = error.kind is todo.ErrorKind.TRACKER_INVALID
+        actions = (tracker_advice(folder),) if is_invalid else _NEXT.get(error.kind, ())
+        message = f"{path}: {error.message}" if is_invalid else error.message
         raise UserError(message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
 
 
 @contextmanager
-def tracker_in(root: Path | None) -> Generator[tuple[Path, Tracker]]:
+def tracker_in(root: Path | None) -> Generator[tuple[Path, todo.Tracker]]:
     """Yield the tracker of a repository with its folder; what it refuses is the error that `main` renders."""
     folder = folder_of(root)
     with user_errors(folder):
-        yield folder, Tracker(FolderSource(folder))
+        yield folder, todo.Tracker(todo.FolderSource(folder))
 
 
 def say_written(folder: Path, issue_id: str) -> None:
@@ -115,7 +103,9 @@ def claim_words(issue: str, claim: ClaimRecord) -> str:
     return f"claimed by {claim.run} in {claim.worktree}, {claim.status}: {then}"
 
 
-def print_issues(folder: str, issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
+def print_issues(
+    folder: str, issues: Sequence[todo.Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool
+) -> None:
     """Print a list of issues."""
     if as_json:
         _print_json(IssueListDocument(issues=tuple(record_of(issue, folder, claims) for issue in issues)))
@@ -128,7 +118,7 @@ def print_issues(folder: str, issues: Sequence[Issue], claims: Mapping[str, Clai
         print_text(visible(f"{issue.id:{width}}  {issue.status:11}  {issue.title}{labels}{held}"))
 
 
-def say_left_out(folder: str, files: Sequence[TrackerError]) -> None:
+def say_left_out(folder: str, files: Sequence[todo.TrackerError]) -> None:
     """Say on stderr which files are not listed, and why; they may be other tools' own."""
     for error in files[:_SHOWN]:
         print_text(visible(f"{folder}/{error.path} is not listed: {error.message}"), err=True)
@@ -207,7 +197,7 @@ def show(issue_id: IssueId, as_json: AsJson = False, root: Root = None) -> None:
     with tracker_in(root) as (folder, tracker):
         issue_id = tracker.named(issue_id)
         issue = tracker.read(issue_id)
-        text = (tracker.raw(file_name(issue_id)) or b"").decode()
+        text = (tracker.raw(todo.file_name(issue_id)) or b"").decode()
     if as_json:
         _print_json(IssueDocument(issue=detail_of(issue, folder.name, claims_of(folder.parent))))
     else:
@@ -258,7 +248,7 @@ def new(
     from pipeline.run.tracker import first_prefix
 
     with user_errors(folder):
-        wanted = NewIssue(
+        wanted = todo.NewIssue(
             title=title,
             id=issue_id,
             prefix=first_prefix(folder.resolve().parent.name),
@@ -272,7 +262,7 @@ def new(
     said = "is filed: commit it, since a run reads what is committed"
     if body is None and not edit:
         said = f"has a template: fill it in (redfirst issue edit {filed}), then commit it"
-    print_text(visible(f"{folder.name}/{file_name(filed)} {said}"), err=True)
+    print_text(visible(f"{folder.name}/{todo.file_name(filed)} {said}"), err=True)
     paths = shlex.join(os.path.relpath(folder / name) for name in files)
     print_text(visible(f"  git add -- {paths} && git commit -m {shlex.quote(f'File {filed}')} -- {paths}"), err=True)
 
@@ -289,18 +279,18 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
       redfirst issue edit GAL-39 --dir ../shop
     """
     with tracker_in(root) as (folder, tracker):
-        issue_id = checked_id(tracker.named(issue_id))
+        issue_id = todo.checked_id(tracker.named(issue_id))
         former = None
         try:
             former = tracker.read(issue_id).title
-        except TrackerError:
-            if tracker.raw(file_name(issue_id)) is None:
+        except todo.TrackerError:
+            if tracker.raw(todo.file_name(issue_id)) is None:
                 raise  # one that is there, but broken, is to be mended
-    open_editor(folder / file_name(issue_id))
+    open_editor(folder / todo.file_name(issue_id))
     with tracker_in(root) as (_, tracker):
-        found = [problem for problem in lint(tracker) if problem.path == file_name(issue_id)]
+        found = [problem for problem in todo.lint(tracker) if problem.path == todo.file_name(issue_id)]
         if not found:  # the line that lists it shows its status and title
-            write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status, former))
+            todo.write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status, former))
             say_written(folder, issue_id)
             return
     for problem in found:
@@ -324,7 +314,7 @@ def set_status(
     wanted = _status(status)
     with tracker_in(root) as (folder, tracker):
         issue_id = tracker.named(issue_id)
-        write_edits(folder, tracker.set_status(issue_id, wanted))
+        todo.write_edits(folder, tracker.set_status(issue_id, wanted))
     say_written(folder, issue_id)
 
 
@@ -344,7 +334,7 @@ def comment(
     day = _today()
     with tracker_in(root) as (folder, tracker):
         issue_id = tracker.named(issue_id)
-        write_edits(folder, tracker.comment(issue_id, day, text))
+        todo.write_edits(folder, tracker.comment(issue_id, day, text))
     say_written(folder, issue_id)
 
 
@@ -360,7 +350,7 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
       redfirst issue lint --json
     """
     with tracker_in(root) as (folder, tracker):
-        problems = lint(tracker)
+        problems = todo.lint(tracker)
     found = tuple(replace(problem, path=f"{folder.name}/{problem.path}") for problem in problems)
     if as_json:
         _print_json(IssueLintDocument(ok=not found, problems=found))
@@ -373,15 +363,15 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
         raise typer.Exit(2)
 
 
-def _print_problem(problem: Problem, *, err: bool = False) -> None:
+def _print_problem(problem: todo.Problem, *, err: bool = False) -> None:
     place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
     print_text(visible(f"{place}: {problem.rule}: {problem.message}"), err=err)
 
 
-def _status(word: str) -> Status:
+def _status(word: str) -> todo.Status:
     """Return the status for a word, whatever its case, with a space, hyphen or underscore."""
     wanted = re.sub(r"[\s_-]+", " ", word.strip()).casefold()
-    for status in Status:
+    for status in todo.Status:
         if status.casefold() == wanted:
             return status
     raise UserError(f"{word!r} is not a status. Accepted: todo, in-progress, done.", Reason.USAGE)
@@ -410,24 +400,24 @@ _TEMPLATE: Final = """<!-- What is wrong or missing, and why it matters. -->
 """
 
 
-def _tracker(folder: Path) -> Tracker:
+def _tracker(folder: Path) -> todo.Tracker:
     """Return the tracker as it is now; where there is none the first issue makes it."""
-    return Tracker(FolderSource(folder) if os.path.lexists(folder) else MappingSource({}))
+    return todo.Tracker(todo.FolderSource(folder) if os.path.lexists(folder) else todo.MappingSource({}))
 
 
-def _filed(folder: Path, wanted: NewIssue, edited: str | None = None) -> tuple[str, tuple[str, ...]]:
+def _filed(folder: Path, wanted: todo.NewIssue, edited: str | None = None) -> tuple[str, tuple[str, ...]]:
     """File an issue; return its id and the names of the files that were written."""
     filed, edits = _tracker(folder).create(wanted, edited)
     folder.mkdir(exist_ok=True)
-    write_edits(folder, edits)
+    todo.write_edits(folder, edits)
     return filed, tuple(edits)
 
 
-def _edited(folder: Path, wanted: NewIssue) -> tuple[str, tuple[str, ...]]:
+def _edited(folder: Path, wanted: todo.NewIssue) -> tuple[str, tuple[str, ...]]:
     """File what a person made of the draft; it is kept where it cannot be filed."""
     issue_id, text = _tracker(folder).draft(wanted)
     place = Path(tempfile.mkdtemp(prefix="redfirst-issue-"))
-    path = place / file_name(issue_id)
+    path = place / todo.file_name(issue_id)
     path.write_text(text, encoding="utf-8")
     try:
         open_editor(path)
@@ -468,4 +458,6 @@ def next_id(folder: Path) -> str:
     from pipeline.run.tracker import first_prefix
 
     with user_errors(folder):
-        return _tracker(folder).draft(NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name)))[0]
+        return _tracker(folder).draft(todo.NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name)))[
+            0
+        ]

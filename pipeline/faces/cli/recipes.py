@@ -13,7 +13,7 @@ import typer
 
 from pipeline.app import recipe_files
 from pipeline.app.recipe_choice import chosen, unsound
-from pipeline.app.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here
+from pipeline.app.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, files_here
 from pipeline.app.run_config import pairs
 from pipeline.characters import visible
 from pipeline.errors import UserError
@@ -29,7 +29,7 @@ from pipeline.repo import Repository
 from pipeline.terminal import echo, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pipeline.app.recipe_files import Written
     from pipeline.matrix.recipes.reading import Problem
@@ -57,7 +57,7 @@ def list_recipes(as_document: AsDocument = False) -> None:
 
       redfirst recipes list --json
     """
-    library = library_here()
+    library = files_here(repository_here())
     found = [_listed(library, name, origin) for name, origin in library.all()]
     seen: set[str] = set()
     for one in found:
@@ -120,7 +120,7 @@ def lint(
 
       redfirst recipes lint issue
     """
-    library = library_here()
+    library = files_here(repository_here())
     found: list[tuple[RecipeFile, tuple[Problem, ...]]] = []
     for word in files:
         file = library.meant(word)
@@ -157,7 +157,7 @@ def show(
 
       redfirst recipes show research topic=sandboxes --mermaid
     """
-    library = library_here()
+    library = files_here(repository_here())
     found = chosen(library, word)
     recipe = found.recipe
     values, wrong = inputs_of(recipe, pairs(given or []), complete=False)
@@ -254,14 +254,12 @@ def _tell(written: Written, *, as_document: bool) -> None:
     print_text(visible("\n".join(lines), keep="\n"))
 
 
-def step_lines(shown: Preview) -> list[str]:
-    """Return the steps in the order of their start."""
-    lines: list[str] = []
+def step_lines(shown: Preview) -> Iterator[str]:
+    """Yield the steps in the order of their start, in lines."""
     for step in shown.steps:
         times = f", at most {step.times} times" if step.times > 1 else ""
-        lines.append(visible(f"{step.wave}. {step.id}: {step.who}{times}"))
-        lines += [visible(f"   {line}") for line in _facts(step)]
-    return lines
+        yield visible(f"{step.wave}. {step.id}: {step.who}{times}")
+        yield from (visible(f"   {line}") for line in _facts(step))
 
 
 def agent_lines(agents: Mapping[str, str]) -> list[str]:

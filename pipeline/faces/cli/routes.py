@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.app.recipe_files import library_here
+from pipeline.app.recipe_files import files_here
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.faces.cli.arguments import AsDocument, text_given
+from pipeline.faces.cli.arguments import AsDocument, repository_here, text_given
 from pipeline.faces.cli.text import columned, print_text, terminal_width
 from pipeline.matrix.recipes import simulation as of_steps
 from pipeline.matrix.recipes.next_steps import RecipeMachine
@@ -175,7 +175,7 @@ def _walk(word: str, text: str, gates: frozenset[str], parallel: int) -> Walk:
     settings = Settings(gates=gates, parallel=parallel, phases=EVERYBODY)
     if word == "issue":
         return simulation.simulate(text, settings)
-    recipe = chosen(library_here(), word).recipe
+    recipe = chosen(files_here(repository_here()), word).recipe
     if phases := phases_of(recipe):
         return simulation.simulate(text, replace(settings, phases=phases))
     return of_steps.simulate(text, RecipeMachine(recipe, inputs_of(recipe, {}, complete=False)[0]))

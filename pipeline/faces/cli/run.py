@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.characters import visible
-from pipeline.faces.cli.arguments import (
-    AgentFlags,
-    Approve,
-    AsDocumentBesideProgress,
-    Base,
-    Plain,
-    RecipeFlag,
-    ValueFlags,
-    gates_of,
-)
+from pipeline.faces.cli import arguments
 from pipeline.faces.cli.text import print_text, say
 from pipeline.terminal import print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.app.live_view import Display
     from pipeline.app.recipe_choice import DryRun
     from pipeline.app.run_config import RunOptions
@@ -44,12 +37,12 @@ def run(
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Work on a new branch, in a folder beside this one.")
     ] = False,
-    approve: Approve = None,
-    recipe: RecipeFlag = None,
+    approve: arguments.Approve = None,
+    recipe: arguments.RecipeFlag = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what a run would do.")] = False,
-    agent: AgentFlags = None,
-    base: Base = None,
-    values: ValueFlags = None,
+    agent: arguments.AgentFlags = None,
+    base: arguments.Base = None,
+    values: arguments.ValueFlags = None,
     parallel: Annotated[
         int | None,
         typer.Option("--parallel", metavar="N", min=1, max=12, help="Work on so many tasks side by side (3)."),
@@ -62,8 +55,8 @@ def run(
             help="Do it again: the plan is shown the patch of this earlier run, which did not land.",
         ),
     ] = None,
-    plain: Plain = False,
-    as_document: AsDocumentBesideProgress = False,
+    plain: arguments.Plain = False,
+    as_document: arguments.AsDocumentBesideProgress = False,
     for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
     order: Annotated[str | None, typer.Option("--order", hidden=True)] = None,
 ) -> None:
@@ -96,7 +89,7 @@ def run(
     options = RunOptions(
         issue=named_in(repository.worktree, word),
         base=base,
-        gates=gates_of(approve),
+        gates=arguments.gates_of(approve),
         agents=tuple(agent or ()),
         values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
         recipe=recipe or "",
@@ -135,21 +128,20 @@ def _print_dry_run(repository: Repository, options: RunOptions, *, worktree: boo
         print_text("\n".join(_lines(found)))
 
 
-def _lines(found: DryRun) -> list[str]:
+def _lines(found: DryRun) -> Iterator[str]:
     from pipeline.faces.cli.recipes import agent_lines, most_line, step_lines
 
     recipe = found.recipe
     inputs = ", ".join(f"{name}={value}" for name, value in found.inputs.items() if value)
-    lines = [visible(f"{recipe.recipe.name} ({recipe.file.path}){f': {inputs}' if inputs else ''}")]
-    lines += [*step_lines(found.shown), *agent_lines(found.agents)]
+    yield visible(f"{recipe.recipe.name} ({recipe.file.path}){f': {inputs}' if inputs else ''}")
+    yield from (*step_lines(found.shown), *agent_lines(found.agents))
     publishes = f" Publishes on {found.branch}." if found.branch and found.in_the_way is None else ""
     if found.asked_gates:
-        lines.append(f"Waits for you at approval points: {', '.join(found.asked_gates)}.")
-    lines.append(visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written."))
+        yield f"Waits for you at approval points: {', '.join(found.asked_gates)}."
+    yield visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written.")
     if found.in_the_way is not None:
-        lines.append(visible(f"It would not begin here. {found.in_the_way}"))
+        yield visible(f"It would not begin here. {found.in_the_way}")
     if found.refused is not None:
-        lines.append(visible(f"It cannot be run: {found.refused}."))
+        yield visible(f"It cannot be run: {found.refused}.")
     elif not found.trusted:
-        lines.append("It is the repository's, and runs after: redfirst trust")
-    return lines
+        yield "It is the repository's, and runs after: redfirst trust"

@@ -13,7 +13,7 @@ import typer
 
 from pipeline.app import start
 from pipeline.app.answer import AnsweredDocument, record
-from pipeline.app.next_lines import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
+from pipeline.app.next_lines import advice_as_typed, document_as_typed, located
 from pipeline.app.notices import beside
 from pipeline.app.run_config import RunOptions
 from pipeline.app.run_result import RunDocument, run_document
@@ -87,8 +87,7 @@ def _record(here: Repository, repository: Repository, folder: Path, act: Act, *,
     """Answer a run, and print how it stands then."""
     with advice_as_typed(here, repository.worktree, folder.name):
         document = record(repository, folder, act, say)
-    actions = as_typed(document.safe_next_actions, here, repository.worktree, folder.name)
-    document = document.model_copy(update={"safe_next_actions": actions})
+    document = document_as_typed(document, here, repository.worktree, folder.name)
     print_result(document, answers_text, as_document=as_document)
 
 
@@ -146,11 +145,7 @@ def drive(
 
 def document_of(ctx: Context, here: Repository, worktree: Path) -> RunDocument:
     """Return how a run stands, with advice as it works where somebody stands."""
-    document = run_document(ctx)
-    actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
-    gate = gate_as_typed(document.at_gate, here, worktree, document.run_id)
-    note = text_as_typed(document.note, here, worktree, document.run_id)
-    return document.model_copy(update={"safe_next_actions": actions, "at_gate": gate, "note": note})
+    return document_as_typed(run_document(ctx), here, worktree, ctx.run.info.run_id)
 
 
 def run_text(document: RunDocument) -> str:

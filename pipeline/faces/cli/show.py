@@ -12,7 +12,7 @@ import typer
 from pipeline.app.documents import TO_FIX, EvidenceShown, ReviewShown, TaskShown, finding_text
 from pipeline.app.journal_lines import follow as follow_log
 from pipeline.app.journal_lines import log_line
-from pipeline.app.next_lines import advice_as_typed, answers_as_typed
+from pipeline.app.next_lines import advice_as_typed, document_as_typed
 from pipeline.app.run_list import find, running_beside
 from pipeline.app.run_status import DiffDocument, ShowDocument, diff_run, log_document, show_run
 from pipeline.characters import visible
@@ -44,6 +44,8 @@ from pipeline.run.runs_of_repository import Roster, seen_from
 from pipeline.terminal import Colour, paint, print_document, visible_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.app.explanation import RecipeExplainDocument
     from pipeline.app.gate_packets import Packet
     from pipeline.app.run_result import RecipeDocument, StepLine
@@ -176,31 +178,27 @@ def _title(document: ShowDocument) -> str:
     return visible(document.run_id + (f": {document.title}" if document.title else ""))
 
 
-def _head(document: ShowDocument) -> Rows:
-    rows: Rows = []
+def _head(document: ShowDocument) -> Iterator[tuple[str, str]]:
     good = document.outcome in COMPLETED
     if not good and document.at_gate is None:
-        rows.append(("stands", visible(document.place)))
-    rows += [("now", f"{visible(each.what)}, {_since(each.since)}") for each in document.now]
+        yield "stands", visible(document.place)
+    yield from (("now", f"{visible(each.what)}, {_since(each.since)}") for each in document.now)
     # What the last decision said is why the run stopped only where that decision stopped it.
     if document.note and document.outcome is not None and not good:
         stopped = document.reason is Reason.INTERRUPTED  # by a person: what stays is said, and no cause
-        rows.append(("kept" if stopped else "because", several_lines(document.note)))
+        yield "kept" if stopped else "because", several_lines(document.note)
     if document.not_before is not None:
         ends = f"{moment_words(document.not_before)}: then the limit of the account ends"
-        rows.append(("not before", visible(f"{ends}, and a `redfirst work` goes on")))
+        yield "not before", visible(f"{ends}, and a `redfirst work` goes on")
     done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
     done += f", landed on {document.landed_on}" if document.landed_on is not None else ""
-    rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
+    yield "branch", visible(f"{document.branch} (base {document.base_branch}){done}")
     if document.recipe not in {None, "issue"}:
-        rows.append(("recipe", visible(str(document.recipe))))
+        yield "recipe", visible(str(document.recipe))
     if document.sandbox.backend == "none":
-        rows.append(("sandbox", _box_text(document)))
-    rows.append(("usage", document.spent if document.usage.dispatches else "no agent was asked"))
-    rows.append(
-        ("time", f"begun {to_the_second(document.started_at)}, last event {to_the_second(document.last_at)} (UTC)")
-    )
-    return rows
+        yield "sandbox", _box_text(document)
+    yield "usage", document.spent if document.usage.dispatches else "no agent was asked"
+    yield "time", f"begun {to_the_second(document.started_at)}, last event {to_the_second(document.last_at)} (UTC)"
 
 
 def _since(began: datetime) -> str:
@@ -244,41 +242,35 @@ def _following(document: ShowDocument) -> Rows:
 
 
 def _edits(document: ShowDocument) -> Rows:
-    rows: Rows = []
-    for edit in document.edits_without_effect:
-        command = f":\n  {visible(edit.instead)}" if edit.instead else ""
-        rows.append(("no effect", f"{visible(edit.path)} was edited: {edit.says}{command}"))
-    return rows
+    told = ((edit, f":\n  {visible(edit.instead)}" if edit.instead else "") for edit in document.edits_without_effect)
+    return [("no effect", f"{visible(edit.path)} was edited: {edit.says}{command}") for edit, command in told]
 
 
 def _task_line(task: TaskShown) -> str:
     return f"{visible(task.id)} [{task.state.value}] {visible(task.title)}".rstrip()
 
 
-def task_text(task: TaskShown) -> list[str]:
-    """Return a task with its evidence, as lines."""
-    lines = [_task_line(task)]
+def task_text(task: TaskShown) -> Iterator[str]:
+    """Yield a task with its evidence, as lines."""
+    yield _task_line(task)
     if task.evidence is not None and task.state is not TaskStatus.DROPPED:
-        lines += [f"  {line}" for line in _evidence_text(task.evidence)]
-    return lines
+        yield from (f"  {line}" for line in _evidence_text(task.evidence))
 
 
-def _evidence_text(evidence: EvidenceShown) -> list[str]:
-    lines = [f"tests: the proof of {visible(evidence.proved_by)}"] if evidence.proved_by else []
-    lines += [
-        f"RED {visible(red.id)}: {red.red_class}, {'legal' if red.legal else 'NOT LEGAL'}: {visible(red.message)}"
-        for red in evidence.red
-    ]
-    lines += [f"guard {visible(id_)}: passes before and after" for id_ in evidence.guards]
+def _evidence_text(evidence: EvidenceShown) -> Iterator[str]:
+    if evidence.proved_by:
+        yield f"tests: the proof of {visible(evidence.proved_by)}"
+    for red in evidence.red:
+        yield f"RED {visible(red.id)}: {red.red_class}, {'legal' if red.legal else 'NOT LEGAL'}: {visible(red.message)}"
+    yield from (f"guard {visible(id_)}: passes before and after" for id_ in evidence.guards)
     if evidence.not_testable is not None:
         said = visible(str(evidence.not_testable.get("reason", "")))
         signed = f", signed off in {visible(evidence.judged_by)}" if evidence.judged_by else ""
-        lines.append(f"without tests ({said}){signed}")
+        yield f"without tests ({said}){signed}"
     if evidence.green is not None:
         flaky = f", {len(evidence.green.flaky)} flaky" if evidence.green.flaky else ""
         passed = counted(len(evidence.green.passed), "test")
-        lines.append(f"GREEN: {passed} of the task, and {evidence.green.kept} that passed before{flaky}")
-    return lines
+        yield f"GREEN: {passed} of the task, and {evidence.green.kept} that passed before{flaky}"
 
 
 def _review_line(review: ReviewShown) -> str:
@@ -302,7 +294,7 @@ def show_packet(folder: Path, here: Repository, at: str | None, *, as_document: 
     worktree = folder.parents[1]
     with advice_as_typed(here, worktree, folder.name):
         found = packet(seen_from(here, folder), folder, at)
-    found = found.model_copy(update={"answers": answers_as_typed(found.answers, here, worktree, folder.name)})
+    found = document_as_typed(found, here, worktree, folder.name)
     print_result(found, packet_text, as_document=as_document)
 
 

@@ -11,7 +11,7 @@ from pipeline.characters import columns, visible
 from pipeline.terminal import echo, print_document, visible_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pydantic import BaseModel
 
@@ -160,25 +160,24 @@ def to_the_second(at: str) -> str:
     return at[: len("2026-11-20T14:02:07")].replace("T", " ")
 
 
-def dispatch_text(line: DispatchLine) -> list[str]:
-    """Return one dispatch as lines: what was asked, whether the answer counts, what the gate said and why."""
+def dispatch_text(line: DispatchLine) -> Iterator[str]:
+    """Yield one dispatch as lines: what was asked, whether the answer counts, what the gate said and why."""
     question = f" ({line.question})" if line.question else ""
     task = f", task {line.task}" if line.task else ""
     again = f", attempt {line.attempt}" if line.attempt > 1 else ""
     asked = f"{line.dispatch}: @{line.role.value} {line.kind}{question}{task}{again}: "
     if line.state != "finished":
-        return [asked + ("running" if line.state == "running" else "no answer: it was cut off")]
-    ended = f"{line.signal.value}: {visible(line.complaint or '')}" if line.signal else "answered"
-    lines = [asked + ended]
+        yield asked + ("running" if line.state == "running" else "no answer: it was cut off")
+        return
+    yield asked + (f"{line.signal.value}: {visible(line.complaint or '')}" if line.signal else "answered")
     if line.changed:
-        lines.append(f"  {'admitted' if line.gate == 'admitted' else 'kept of it'}: {_listed(line.changed)}")
-    lines += [f"  refused {visible(v.path)}, rule {visible(v.rule)}: {visible(v.why)}" for v in line.violations]
+        yield f"  {'admitted' if line.gate == 'admitted' else 'kept of it'}: {_listed(line.changed)}"
+    yield from (f"  refused {visible(v.path)}, rule {visible(v.rule)}: {visible(v.why)}" for v in line.violations)
     if line.dropped:
-        lines.append(f"  dropped as scratch: {_listed(line.dropped)}")
-    lines += [f"  note: {visible(note)}" for note in line.notes]
+        yield f"  dropped as scratch: {_listed(line.dropped)}"
+    yield from (f"  note: {visible(note)}" for note in line.notes)
     if line.quarantine:
-        lines.append(f"  what was refused is kept in {visible(line.quarantine)}/")
-    return lines
+        yield f"  what was refused is kept in {visible(line.quarantine)}/"
 
 
 def _listed(paths: tuple[str, ...]) -> str:

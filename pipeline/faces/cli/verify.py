@@ -19,7 +19,7 @@ from pipeline.run.runs_of_repository import Roster
 from pipeline.testing.verification.results import CommitCheck, Problem, Status, TddDocument, VerifyDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from pipeline.testing.measure.task_evidence import MutationEvidence
     from pipeline.testing.verification.context import VerificationContext
@@ -265,16 +265,15 @@ def _faults(mutation: MutationEvidence) -> list[str]:
     return [head, *(f"      no test notices {one}" for one in told)]
 
 
-def problems_text(problems: Iterable[Problem]) -> list[str]:
-    """Return a line for each problem; of many that say the same, the first ones and how many more there are."""
+def problems_text(problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield a line for each problem; of many that say the same, the first ones and how many more there are."""
     by_why: dict[str, list[Problem]] = {}
     for problem in problems:
         by_why.setdefault(problem.why, []).append(problem)
-    lines: list[str] = []
     for why, same in by_why.items():
-        lines += [f"    NO  {problem}" for problem in same[:_MOST_SHOWN]]
-        lines += [f"    NO  and {len(same) - _MOST_SHOWN} more: {why}"] if len(same) > _MOST_SHOWN else []
-    return lines
+        yield from (f"    NO  {problem}" for problem in same[:_MOST_SHOWN])
+        if len(same) > _MOST_SHOWN:
+            yield f"    NO  and {len(same) - _MOST_SHOWN} more: {why}"
 
 
 def notes_text(notes: Sequence[str]) -> list[str]:

@@ -221,7 +221,7 @@ def _recipe(runs: AgentRuns, name: str) -> RecipeTold:
     return RecipeTold(
         name=name,
         description=recipe.description,
-        inputs=tuple(InputTold.model_validate(one.model_dump()) for one in recipe.inputs),
+        inputs=tuple(InputTold.from_fields(one) for one in recipe.inputs),
         steps=len(recipe.steps),
         asks=tuple(dict.fromkeys(step.agent for step in recipe.steps if step.agent is not None)),
     )
@@ -260,10 +260,6 @@ def _result(runs: AgentRuns, asked: ResultAsked) -> ResultTold:
     return _given(told, folder, f"steps/{asked.step}/{asked.step}.md", payload)
 
 
-def _cancel(runs: AgentRuns, asked: CancelAsked) -> RunTold:
-    return _told(runs.stop(asked.run))
-
-
 def _told(folder: Path) -> RunTold:
     """Return the status of a run, read from its folder."""
     (line,) = lines_of([folder])
@@ -283,16 +279,13 @@ def _told(folder: Path) -> RunTold:
             StepTold(step=f"task {task.id}", checkpoint=task.status.value, summary=task.spec.title)
             for task in run.state.tasks.values()
         )
-    return RunTold(
+    return RunTold.from_fields(
+        line,
         run=folder.name,
         recipe=recipe,
-        issue=line.issue,
-        live=line.live,
-        status=line.status,
         reason=line.reason.value if line.reason is not None and not line.live else None,
         waits_for_a_person=line.outcome is Outcome.PARKED and line.reason in {Reason.APPROVAL, Reason.INPUT},
         note=note if not line.live else "",
-        dispatches=line.dispatches,
         steps=steps,
     )
 
@@ -305,10 +298,8 @@ def _given(
     except OSError:
         text = None
     large = len(json.dumps(payload)) > LONGEST
-    return ResultTold(
-        run=told.run,
-        status=told.status,
-        reason=told.reason,
+    return ResultTold.from_fields(
+        told,
         output=None if text is None else text[:LONGEST],
         payload=None if large else payload,
         cut=large or len(text or "") > LONGEST,
@@ -339,7 +330,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Stop a run that was begun with `run`; what it has so far is kept, and a person can resume it.",
         CancelAsked,
         RunTold,
-        _cancel,
+        lambda runs, asked: _told(runs.stop(asked.run)),
         only_reads=False,
     ),
 }
