@@ -162,14 +162,12 @@ class SaidLine(Line):
 
 
 class EndedLine(ProcessLine):
-    """A record that a process of the test run ended; see `exec_guard.Watch` for the calls that it attempted."""
+    """A record that a process of the test run ended."""
 
     kind: Literal["ended"]
     job: int
     forged: str
     done: bool
-    replaced: bool = False
-    unwatched: str = ""
 
 
 class PrintedLine(ProcessLine):
@@ -368,10 +366,8 @@ class Run:
         return tuple(found[path] for path in sorted(found))
 
     def _said(self) -> str:
-        told = {REPLACED for one in self.ended if one.replaced}.union(
-            sessions.unwatched(one.unwatched for one in self.ended)
-        )
-        text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.ended), *sorted(told)))
+        told = sorted({REPLACED for one in self.ended if one.replaced}.union(self.session.unwatched))
+        text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.ended), *told))
         # jest writes paths of files that are not the project's from the workspace on
         ours = re.compile(rf"[\w./-]*{re.escape(self.place.rpartition('/')[2])}/")
         plain = ours.sub("<redfirst>/", faults.without_colours(text))

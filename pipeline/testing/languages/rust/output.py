@@ -37,7 +37,6 @@ class Target(Said):
     name: str
     src_path: str
     test: bool = True
-    doctest: bool = False
 
     @property
     def is_test(self) -> bool:
@@ -160,13 +159,11 @@ class TooMany(Line):
 
 
 class TestEnded(ProcessLine):
-    """A record that a test ended; see `exec_guard.Watch` for the calls that its process attempted."""
+    """A record that a test ended; `left_aside`: in another than the first thread of its process."""
 
     kind: Literal["ended"]
     id: str
-    replaced: bool = False
     left_aside: bool = False
-    unwatched: str = ""
 
 
 class DoctestsRan(ProcessLine):
