@@ -84,7 +84,7 @@ class Conditions:
     Args:
         language: What reads it.
         hint: What stands in each source that has any such condition.
-        names: What its programs call a platform, with what that is on one.
+        names: What its programs call a system or a processor, with what that is on each of them.
         constants: The query for names that are given a value at the top (`@name`, `@value`), and for all that binds a
             name (`@bound`): one that is bound twice is no constant.
         atom: Whether what only this language has holds.
@@ -95,7 +95,7 @@ class Conditions:
 
     language: Language
     hint: re.Pattern[bytes]
-    names: Callable[[Platform], Mapping[bytes, str]]
+    names: Mapping[bytes, Mapping[str, str]]
     constants: str = ""
     atom: Callable[[Node, Platform], Truth] = lambda _node, _platform: None
     uncompiled: Callable[[str, Node, Platform], Iterable[Node]] = lambda _path, _top, _platform: ()
@@ -124,7 +124,9 @@ class Conditions:
         uncompiled = frozenset(node.id for node in self.uncompiled(path, top, on))
         if top.id in uncompiled or not self.hint.search(top.text or b""):
             return uncompiled
-        decided = _Decided(self, on, self.names(on))
+        here = (on.system, on.machine)
+        names = {name: known[one] for name, known in self.names.items() for one in here if one in known}
+        decided = _Decided(self, on, names)
         decided.learn(top)
         return uncompiled.union(node.id for node in decided.nodes(top))
 
