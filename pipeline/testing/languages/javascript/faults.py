@@ -215,10 +215,10 @@ def of_thrown(
     )
 
 
-def of_exit(path: str, how: str, *, missing: Missing | None = None) -> Fault:
+def of_exit(path: str, how: str) -> Fault:
     """Return the fault of a file whose process ended before its tests were known."""
     raised = Raised(kind="exit", message=f"the process {how} while the file was loaded")
-    return Fault(chain=(raised,), frames=(Frame(path=path),), missing=missing)
+    return Fault(chain=(raised,), frames=(Frame(path=path),))
 
 
 def sites_of(stack: str, root: str) -> Iterator[Site]:
