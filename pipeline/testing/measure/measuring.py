@@ -191,21 +191,16 @@ async def measure(
     say(f"    {what} ...")
 
     traces: list[Traces] = []
-
-    async def run() -> Observation:
-        with ctx.copies.lent(tree, traces.append) as folder:
-            view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
-            seconds, each = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
-            box = with_repository(ctx.box, folder)
-            return await ctx.toolchain.run_tests(
-                Measurement(box, view, env, selection, trace, seconds, each, cache, found=found)
-            )
-
+    whole_s, each_s = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
     # who makes many small ones holds the lock for all of them
     async with ctx.copies.one_at_a_time if limit_s is None else contextlib.nullcontext():
         began = ctx.progress.clock()
-        with working_box(), ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext():
-            observation = await run()
+        doing = ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext()
+        with working_box(), doing, ctx.copies.lent(tree, traces.append) as folder:
+            view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
+            box = with_repository(ctx.box, folder)
+            asked = Measurement(box, view, env, selection, trace, whole_s, each_s, cache, found=found)
+            observation = await ctx.toolchain.run_tests(asked)
         seconds = ctx.progress.clock() - began
     timed(seconds)
     observation = observation.model_copy(update=_traced(say, traces, observation))
