@@ -31,13 +31,12 @@ if TYPE_CHECKING:
 
 
 class Package(sessions.Said):
-    """A package of the workspace: import path, folder, file names; `deps` are the packages that it needs."""
+    """A package of the workspace: import path, folder, file names."""
 
     path: str
     dir: str
     files: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
-    deps: tuple[str, ...] = ()
 
 
 class Trouble(sessions.Said):

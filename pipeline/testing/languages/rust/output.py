@@ -253,14 +253,12 @@ class Printed:
         name: The test, as libtest calls it; its thread has this name.
         stdout: What libtest printed.
         stderr: What the test printed, panics with their backtraces among it.
-        root: Where the compiler ran: panics name files from there.
         cwd: Where the test ran: backtraces name files from there.
     """
 
     name: str
     stdout: str
     stderr: str
-    root: str
     cwd: str
 
     @cached_property
@@ -292,7 +290,7 @@ def of_panic(printed: Printed, project: Project, *, at: Frame) -> Fault:
         said = returned["said"] if returned is not None else "failed without a panic"
         return Fault(chain=(Raised(kind="Err", bases=("AssertionError",), message=_cut(said)),), frames=(at,))
     file, number = panic.place
-    place = project.frame(file, printed.root, number)
+    place = project.frame(file, project.workspace, number)
     frames = _frames(panic.stack, project, printed.cwd)
     innermost = next((frame for frame in reversed(frames) if frame.path), place)
     path, line = innermost.path.removesuffix(REGION), innermost.line

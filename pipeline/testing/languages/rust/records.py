@@ -83,7 +83,7 @@ def rendered(session: Session) -> str:
 def _ran(project: Project, test: Test, line: output.TestEnded, record: TestRecord, *, trace: bool) -> TestRecord:
     outcome = _outcome(test, line)
     cwd = f"{project.workspace}/{test.unit.folder}".rstrip("/")
-    printed = output.Printed(test.name, line.stdout, line.stderr, root=project.workspace, cwd=cwd)
+    printed = output.Printed(test.name, line.stdout, line.stderr, cwd)
     fault = _fault(project, test, line, printed) if outcome is Ended.FAILED else None
     # nothing is traced: of a test that passes it is not known what it reached, only what it mentions
     reach = _reach(project, test, fault, printed) if trace and fault is not None else None
