@@ -165,7 +165,6 @@ async def mutation_probe(
 class Source:
     """A production file with its changed lines."""
 
-    entry: Entry
     content: bytes
     lines: frozenset[int]
 
@@ -182,7 +181,7 @@ def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layou
     lines = changed_lines(ctx, base, tree, lambda path: takes_faults(ctx, layout, path))
     entries = {e.path: e for e in ctx.repository.entries(tree, *lines) if e.mode in PLAIN} if lines else {}
     contents = ctx.repository.blobs(entry.oid for entry in entries.values())
-    return {path: Source(entry, contents[entry.oid], lines[path]) for path, entry in entries.items() if path in lines}
+    return {path: Source(contents[entry.oid], lines[path]) for path, entry in entries.items() if path in lines}
 
 
 def choose(sources: Mapping[str, Source], most: int) -> tuple[tuple[Mutant, ...], int]:

@@ -86,7 +86,6 @@ class Diagnostic(Said):
 class CompilerMessage(Said):
     """A compiler error with the target that it is in."""
 
-    manifest_path: str
     target: Target
     message: Diagnostic
 
