@@ -213,21 +213,20 @@ async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name
     return _shell(variables_in(said), search_path, declared(answer))
 
 
-async def started_by(program: str, lookup: Lookup, name: str) -> tuple[Shell, tuple[str, ...]] | Missing:
+async def started_by(program: str, lookup: Lookup) -> tuple[Shell, tuple[str, ...]] | Missing:
     """Return the shell in which a configured `PROGRAM test` is started, and the words behind that.
 
     What comes before the program in the command is run here (`nix develop -c go test`).
 
     Args:
-        program: The program.
+        program: The program, after which its toolchain is called.
         lookup: What is configured, and where.
-        name: The toolchain, for what is said when it does not work.
     """
     configured = lookup.configured or (program, "test")
     words = split(configured, lambda some: Path(some[0]).name == program and some[1:2] in {(), ("test",)})
     if words is None:
-        return Missing(f"[toolchains.{name}] command does not name `{program} test`: {' '.join(configured)}")
-    shell = await entered(words[0], lookup.worktree, lookup.search_path, name)
+        return Missing(f"[toolchains.{program}] command does not name `{program} test`: {' '.join(configured)}")
+    shell = await entered(words[0], lookup.worktree, lookup.search_path, program)
     return shell if isinstance(shell, Missing) else (shell, words[1][2:])
 
 

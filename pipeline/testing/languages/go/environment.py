@@ -123,7 +123,7 @@ _OFFLINE: Final[Mapping[str, str]] = {
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
     """Return the environment of the project's tests, or why it is missing."""
-    found = await devshell.started_by("go", lookup, "go")
+    found = await devshell.started_by("go", lookup)
     if isinstance(found, Missing):
         return found
     shell, arguments = found

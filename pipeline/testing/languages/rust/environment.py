@@ -24,7 +24,7 @@ _FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
     """Return the environment of the project's tests, or why it is missing."""
-    found = await devshell.started_by("cargo", lookup, "cargo")
+    found = await devshell.started_by("cargo", lookup)
     if isinstance(found, Missing):
         return found
     shell, arguments = found
