@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 15494,
+    "pipeline/testing": 15492,
     "pipeline/app": 10676,
     "pipeline/steps": 6914,
     "pipeline/faces": 6828,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_211
+IN_ALL: Final = 70_209
 MODULES: Final = 501
 IMPORTS: Final = 10.62
 """Of a hundred lines of code, those that import; the goal is 9."""

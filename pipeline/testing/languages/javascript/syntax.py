@@ -94,7 +94,8 @@ def at(top: Node, line: int, column: int | None) -> Node | None:
         line: From 1.
         column: From 1, in UTF-16 units as engines count; None for the first code of the line.
     """
-    lines = (top.text or b"").split(b"\n")
+    start = top.start_point  # the tree begins with the first code
+    lines = (b"\n" * start.row + b" " * start.column + (top.text or b"")).split(b"\n")
     if not 1 <= line <= len(lines):
         return None
     content = lines[line - 1]
