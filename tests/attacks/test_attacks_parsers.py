@@ -109,7 +109,6 @@ def test_what_nobody_can_read_is_refused_or_told() -> None:
     deep = b"fn f() { " + b"+".join([b"1"] * HUGE) + b"; }\n"
     rust = b"fn f() {}\n#[cfg(test)]\nmod tests {}\n" + b"/*" * HUGE
     assert readers.region_fault("a.rs", rust, rust + b"\n") is not None
-    assert not readers.only_test_regions("a.rs", rust, rust + b"\n")
     assert isinstance(readers.regions_of(rust), Unspliced)
 
     assert readers.mutants("a.rs", deep, frozenset({1}), at_most=5) == ()

@@ -196,6 +196,18 @@ def test_lines_that_only_state_failure(tmp_path: Path, line: str, *, bare: bool)
     assert known.is_bare("a.js", 2, 4) is bare
 
 
+def test_places_in_a_file_that_begins_with_blank_lines(tmp_path: Path) -> None:
+    text = "\n\n\n  test('a', (t) => {\n    assert(0); f();\n  });\n"
+    (tmp_path / "a.js").write_text(text, encoding="utf-8")
+    known = Sources.read(tmp_path)
+    assert known.is_bare("a.js", 5, 5)
+    assert not known.is_bare("a.js", 5, 16)
+    region = known.region_of("a.js", 4, 3)
+    assert region is not None
+    assert region.function == "a.js::a"
+    assert known.region_of("a.js", 6, 3) == region
+
+
 def test_regions_of_tests_behind_wrappers_and_in_typescript(tmp_path: Path) -> None:
     text = (
         "const each = (name: string, body: () => void) => test(name, body);\n"

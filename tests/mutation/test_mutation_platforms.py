@@ -311,6 +311,7 @@ def test_a_go_file_that_may_be_built_here_has_faults(path: str, head: str) -> No
     ("path", "text", "expected"),
     [
         ("a.rs", "fn f() -> u8 { 1 + 1 }", "fn f() -> u8 { STOP  1 + 1 }"),
+        ("a.rs", "\n\n  fn f() -> u8 { 1 + 1 }", "\n\n  fn f() -> u8 { STOP  1 + 1 }"),
         ("a.rs", "mod m { #![allow(x)] const A: u8 = 1 + 1; }", "mod m { #![allow(x)] STOP  const A: u8 = 1 + 1; }"),
         ("a.rs", "const A: u8 = 1 + 1;", "const A: u8 = 1 + 1;\nSTOP\n"),
         ("a.go", "package a\nfunc f() int { return 1 + 1 }", "package a\nfunc f() int { return 1 + 1 }\nSTOP\n"),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from pipeline.trees import Files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from pipeline.process import Box, Mount
+    from pipeline.process import Box, Command, Completed, Mount
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,18 @@ class Measurement:
     def selects(self, entry: str, path: str) -> bool:
         """Return whether a test is to be run, by its id and its file."""
         return self.selection is None or self.selection.has(entry, path)
+
+
+class OtherBox:
+    """A box that changes each command that it is given, and hands it on to another box."""
+
+    def __init__(self, box: Box, change: Callable[[Command], Command]) -> None:
+        self.name, self.maps_paths, self.inside = box.name, box.maps_paths, box.inside
+        self._run, self._change = box.run, change
+
+    async def run(self, command: Command) -> Completed:
+        """Run the changed command."""
+        return await self._run(self._change(command))
 
 
 @dataclass(frozen=True)

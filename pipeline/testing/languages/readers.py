@@ -36,11 +36,6 @@ def region_fault(path: str, old: bytes, new: bytes) -> str | None:
     return _within_limits(lambda error: f"it {error}", limited(test_regions.region_fault), path, old, new)
 
 
-def only_test_regions(path: str, old: bytes, new: bytes) -> bool:
-    """Return whether two sources surely differ in nothing but Rust test regions."""
-    return region_fault(path, old, new) is None
-
-
 def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
     """Return notes for @check about an edit of test regions."""
     return _within_limits(lambda error: (f"it {error}",), limited(test_regions.interesting), old, new)

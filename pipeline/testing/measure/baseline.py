@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import failing, passed, passes
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.process import Command, Completed, Mount
+from pipeline.process import Command, Mount
 from pipeline.progress import counted, few
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.redaction import redacted_observation
 from pipeline.sandbox.views.copies import Copies
-from pipeline.testing.languages.protocol import Measurement, Selection, View
-from pipeline.testing.measure.measuring import MeasurementContext, OtherBox, environment, working_box
+from pipeline.testing.languages.protocol import Measurement, OtherBox, Selection, View
+from pipeline.testing.measure.measuring import MeasurementContext, environment, working_box
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -175,7 +175,7 @@ async def passing_outside(ctx: MeasurementContext, tree: str, failed: Collection
     limits = ctx.config.toolchains.settings_of(ctx.toolchain.name)
     what = f"{counted(len(failed), 'test')} that failed or were skipped in the box, outside of it"
     ctx.say(f"    {what} ...")
-    box = _OwnTerms(NoBox(), ctx.environ)
+    box = OtherBox(NoBox(), lambda command: _on_own_terms(command, ctx.environ))
     copies = Copies(ctx.checkout, "outside", NoBox(), ctx.copies.watch)
     async with ctx.copies.one_at_a_time:
         with working_box(), copies.lent(tree) as folder, ctx.progress.doing(what) as took:
@@ -213,13 +213,8 @@ def which(baseline: Observation, tests: Collection[str]) -> str:
     return f"{few(sorted(tests))}; the first with {' '.join(error.split())[:_SHOWN]}"
 
 
-class _OwnTerms(OtherBox):
-    """Runs commands on this machine, with the user's variables beneath those of a measurement."""
-
-    def __init__(self, box: NoBox, environ: Mapping[str, str]) -> None:
-        super().__init__(box)
-        self._environ = {name: value for name, value in environ.items() if not name.startswith(_NOT_THEIRS)}
-
-    async def run(self, command: Command) -> Completed:
-        path = ":".join(filter(None, (command.env.get("PATH"), self._environ.get("PATH"))))
-        return await self._run(replace(command, env={**self._environ, **command.env, "PATH": path}))
+def _on_own_terms(command: Command, environ: Mapping[str, str]) -> Command:
+    """Return a command with the user's variables beneath those of a measurement."""
+    theirs = {name: value for name, value in environ.items() if not name.startswith(_NOT_THEIRS)}
+    path = ":".join(filter(None, (command.env.get("PATH"), theirs.get("PATH"))))
+    return replace(command, env={**theirs, **command.env, "PATH": path})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.repo import PLAIN, Entry, Repository, TreeChange
-from pipeline.testing.languages.readers import only_test_regions, regions_differ, splice
+from pipeline.testing.languages.readers import region_fault, regions_differ, splice
 from pipeline.testing.languages.sources import Unspliced
 from pipeline.testing.languages.table import has_part
 
@@ -95,9 +95,8 @@ def with_other_code(
     """Return the paths that differ between two trees in more than their tests; *test_paths* belong to the tests."""
     changed = [change.path for change in ctx.repository.diff(old, new)]
     shared = [path for path in changed if path in test_paths and shares_file(path, layout)]
-    more = [
-        p for p, before, after in both(ctx, old, new, shared) if not only_test_regions(p, before or b"", after or b"")
-    ]
+    texts = both(ctx, old, new, shared)
+    more = [p for p, before, after in texts if region_fault(p, before or b"", after or b"") is not None]
     return (*(path for path in changed if path not in test_paths), *more)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import as_utf8
 from pipeline.matrix.routing.state import Event
-from pipeline.process import WORKSPACE, Box, BoxError, Command, Completed, Mount
+from pipeline.process import WORKSPACE, Box, BoxError, Mount
 from pipeline.progress import Progress, duration
 from pipeline.run.checkout import PrivateCheckout, remove_tree
 from pipeline.run.journal_kinds import MeasuredTests
@@ -27,7 +27,7 @@ from pipeline.sandbox.escapes import without_escape
 from pipeline.sandbox.redaction import redacted_observation
 from pipeline.sandbox.views.copies import Copies, shown_repository
 from pipeline.testing.languages.projects.combined import find_environment, first_tree, left_out, missing_for
-from pipeline.testing.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, View
+from pipeline.testing.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, OtherBox, View
 from pipeline.testing.measure import kept_runs
 from pipeline.vocabulary import Signal
 
@@ -191,21 +191,16 @@ async def measure(
     say(f"    {what} ...")
 
     traces: list[Traces] = []
-
-    async def run() -> Observation:
-        with ctx.copies.lent(tree, traces.append) as folder:
-            view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
-            seconds, each = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
-            box = with_repository(ctx.box, folder)
-            return await ctx.toolchain.run_tests(
-                Measurement(box, view, env, selection, trace, seconds, each, cache, found=found)
-            )
-
+    whole_s, each_s = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
     # who makes many small ones holds the lock for all of them
     async with ctx.copies.one_at_a_time if limit_s is None else contextlib.nullcontext():
         began = ctx.progress.clock()
-        with working_box(), ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext():
-            observation = await run()
+        doing = ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext()
+        with working_box(), doing, ctx.copies.lent(tree, traces.append) as folder:
+            view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
+            box = with_repository(ctx.box, folder)
+            asked = Measurement(box, view, env, selection, trace, whole_s, each_s, cache, found=found)
+            observation = await ctx.toolchain.run_tests(asked)
         seconds = ctx.progress.clock() - began
     timed(seconds)
     observation = observation.model_copy(update=_traced(say, traces, observation))
@@ -298,23 +293,5 @@ def _journal(
 
 def with_repository(box: Box, folder: Path) -> Box:
     """Return the box that shows its repository in a copy that is lent out; where nothing is mounted it has one."""
-    return _WithRepository(box, folder) if box.maps_paths else box
-
-
-class OtherBox:
-    """A box that changes what it is given, and hands it on."""
-
-    def __init__(self, box: Box) -> None:
-        self.name = box.name
-        self.maps_paths = box.maps_paths
-        self.inside = box.inside
-        self._run = box.run
-
-
-class _WithRepository(OtherBox):
-    def __init__(self, box: Box, folder: Path) -> None:
-        super().__init__(box)
-        self._repository = shown_repository(folder, box.inside(folder, WORKSPACE))
-
-    async def run(self, command: Command) -> Completed:
-        return await self._run(replace(command, mounts=(*command.mounts, self._repository)))
+    repository = shown_repository(folder, box.inside(folder, WORKSPACE))
+    return OtherBox(box, lambda command: replace(command, mounts=(*command.mounts, repository)))

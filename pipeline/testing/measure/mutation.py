@@ -143,20 +143,16 @@ async def mutation_probe(
     left = possible - len(chosen)
     of_all = f" of {possible} that are possible" if left else ""
     faults = f"{counted(len(chosen), 'small fault')} in the changed lines{of_all}"
-    what = f"{faults}, tests must notice (at most {wanted.seconds:g} s)"
-    ctx.say(f"    {what} ...")
-    trial = Trial(ctx, tree, judges, begun + wanted.seconds)
-    with ctx.progress.doing(what):
-        trouble = await trial.time_own()
-        fates = await trial.of_all(chosen, wanted.jobs or usable_cores()) if not trouble else {}
-    survivors = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
+    trial = Trial(ctx, tree, judges, wanted, begun)
+    fates, trouble = await trial.run(chosen, f"{faults}, tests must notice")
+    survivors = [mutant for mutant, fate in fates.items() if fate is Fate.SURVIVED]
     told = list(fates.values())
     return MutationEvidence(
         killed=told.count(Fate.KILLED),
         survivors=tuple(survivor_of(ctx, mutant, sources[mutant.path].content) for mutant in survivors),
         unfit=told.count(Fate.UNFIT),
         uncompiled=told.count(Fate.UNCOMPILED),
-        not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
+        not_tried=told.count(Fate.NOT_TRIED),
         not_chosen=left,
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
@@ -169,7 +165,6 @@ async def mutation_probe(
 class Source:
     """A production file with its changed lines."""
 
-    entry: Entry
     content: bytes
     lines: frozenset[int]
 
@@ -186,7 +181,7 @@ def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layou
     lines = changed_lines(ctx, base, tree, lambda path: takes_faults(ctx, layout, path))
     entries = {e.path: e for e in ctx.repository.entries(tree, *lines) if e.mode in PLAIN} if lines else {}
     contents = ctx.repository.blobs(entry.oid for entry in entries.values())
-    return {path: Source(entry, contents[entry.oid], lines[path]) for path, entry in entries.items() if path in lines}
+    return {path: Source(contents[entry.oid], lines[path]) for path, entry in entries.items() if path in lines}
 
 
 def choose(sources: Mapping[str, Source], most: int) -> tuple[tuple[Mutant, ...], int]:
@@ -208,7 +203,8 @@ class Trial:
     ctx: MeasurementContext
     tree: str
     judges: Judges
-    deadline: float
+    wanted: Probes
+    begun: float
     judge: Callable[[Observation, Collection[str]], Fate] | None = None
     _usual: dict[frozenset[str], float] = field(default_factory=dict[frozenset[str], float])
     _trusted: frozenset[str] | None = None
@@ -218,14 +214,28 @@ class Trial:
     @property
     def left(self) -> float:
         """Return how many seconds are left."""
-        return self.deadline - anyio.current_time()
+        return self.begun + self.wanted.seconds - anyio.current_time()
 
     @property
     def asked(self) -> int:
         """Return the number of tests over which an undetected fault was tried."""
         return len(self.judges.own | (self._trusted or frozenset()))
 
-    async def time_own(self) -> str:
+    async def run(self, chosen: Iterable[Mutant], what: str) -> tuple[dict[Mutant, Fate], str]:
+        """Return the fate of each fault, and why none was tried, nothing if some were; *what* they are is said.
+
+        Raises:
+            UnmeasurableError: the tests cannot be run.
+            UserError: the disk does not take it.
+        """
+        what = f"{what} (at most {self.wanted.seconds:g} s)"
+        self.ctx.say(f"    {what} ...")
+        with self.ctx.progress.doing(what):
+            trouble = await self._time_own()
+            fates = dict.fromkeys(chosen, Fate.NOT_TRIED)
+            return fates if trouble else fates | await self._of_all(fates), trouble
+
+    async def _time_own(self) -> str:
         """Find out the time of the task's own tests; return why no fault can be tried, nothing if some can.
 
         Raises:
@@ -241,7 +251,7 @@ class Trial:
             return "the task's own tests do not pass when they are run by themselves"
         return ""
 
-    async def of_all(self, chosen: Iterable[Mutant], jobs: int) -> dict[Mutant, Fate]:
+    async def _of_all(self, chosen: Iterable[Mutant]) -> dict[Mutant, Fate]:
         """Return the fate of each fault that there was time for.
 
         Raises:
@@ -258,7 +268,7 @@ class Trial:
         async with self.ctx.copies.one_at_a_time:
             try:
                 async with anyio.create_task_group() as tasks:
-                    for _ in range(jobs):
+                    for _ in range(self.wanted.jobs or usable_cores()):
                         tasks.start_soon(work)
             except ExceptionGroup as failed:  # what the first has raised has cancelled the others
                 raise failed.exceptions[0] from None

@@ -25,16 +25,7 @@ from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.readers import mutants
 from pipeline.testing.languages.sources.faults import Mutant, spread
 from pipeline.testing.measure.measuring import MeasurementContext, environment, measure
-from pipeline.testing.measure.mutation import (
-    UNBOXED,
-    Fate,
-    Judges,
-    Trial,
-    fate_of,
-    survivor_of,
-    takes_faults,
-    usable_cores,
-)
+from pipeline.testing.measure.mutation import UNBOXED, Fate, Judges, Trial, fate_of, survivor_of, takes_faults
 from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 if TYPE_CHECKING:
@@ -123,17 +114,14 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
         fate = fate_of(seen, ids)
         return fate if fate is Fate.SURVIVED else Fate.UNFIT  # it crashed: that is no judgement of a test
 
-    what = f"{counted(len(chosen), 'small fault')} in what the added tests look at (at most {wanted.seconds:g} s)"
-    ctx.say(f"    {what} ...")
-    trial = Trial(ctx, tree, Judges(frozenset(records)), begun + wanted.seconds, judge)
-    with ctx.progress.doing(what):
-        trouble = await trial.time_own()
-        fates = await trial.of_all(chosen, wanted.jobs or usable_cores()) if not trouble else {}
+    trial = Trial(ctx, tree, Judges(frozenset(records)), wanted, begun, judge)
+    faults = f"{counted(len(chosen), 'small fault')} in what the added tests look at"
+    fates, trouble = await trial.run(chosen, faults)
     told = list(fates.values())
     if not trouble and set(told) <= {Fate.NOT_TRIED}:
         trouble = _TIME_OVER
     survivors, thrown = (
-        tuple(survivor_of(ctx, mutant, looked.text(mutant.path)) for mutant in chosen if fates.get(mutant) is fate)
+        tuple(survivor_of(ctx, mutant, looked.text(mutant.path)) for mutant in chosen if fates[mutant] is fate)
         for fate in (Fate.SURVIVED, Fate.UNFIT)
     )
     return NoticingEvidence(
@@ -144,7 +132,7 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
         thrown=thrown,
         edits=passing.edits,
         about=tuple(sorted(passing.about)),
-        not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
+        not_tried=told.count(Fate.NOT_TRIED),
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
     )

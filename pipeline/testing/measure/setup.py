@@ -6,11 +6,9 @@ the toolchain's environment from then on. What it prints is kept beside the chec
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import subprocess
 from collections import Counter
+from subprocess import STDOUT
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -18,11 +16,12 @@ import anyio
 
 from pipeline.run.files import write_atomic
 from pipeline.sandbox.redaction import redact
+from pipeline.testing.languages.environments.devshell import answer_of
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.measure.measuring import MeasurementContext, UnmeasurableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pipeline.testing.languages.projects.project import Project
@@ -74,10 +73,9 @@ async def _run(
 ) -> None:
     shown, log = " ".join(argv), ctx.checkout.root / f"setup-{name}.log"
     folder = ctx.checkout.tree / inside
-    code: int | None = None
     try:
-        with log.open("wb") as output:
-            code = await _ended(argv, folder, ctx.environ, output.fileno())
+        with log.open("wb") as output, anyio.fail_after(_LIMIT_S):
+            code, _ = await answer_of(argv, folder=folder, environ=ctx.environ, stdout=output.fileno(), stderr=STDOUT)
     except TimeoutError as error:
         raise UnmeasurableError(f"setup {shown} took longer than {_LIMIT_S:.0f} s; see {log}") from error
     except OSError as error:
@@ -88,28 +86,6 @@ async def _run(
             keep(f"evidence/setup-{name}.log", said)
     if code:
         raise UnmeasurableError(f"setup {shown} ended with {code}: {said.decode(errors='replace')[-_TAIL:].strip()}")
-
-
-async def _ended(argv: Sequence[str], folder: Path, environ: Mapping[str, str], output: int) -> int:
-    """Return the command's exit code; if it is cancelled, its processes are ended with it."""
-    process = await anyio.open_process(
-        argv,
-        cwd=folder,
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,  # Ctrl-C at the terminal is for the driver, which knows a safe point
-    )
-    try:
-        with anyio.fail_after(_LIMIT_S):
-            return await process.wait()
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        with anyio.CancelScope(shield=True):
-            await process.wait()
 
 
 def _end_of(log: Path) -> bytes:

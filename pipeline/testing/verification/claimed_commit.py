@@ -11,7 +11,7 @@ decide what is refuted, and never what is told.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
     from pipeline.testing.verification.claims import Claim, Kept
+    from pipeline.testing.verification.results import Over
 
 
 def changed_by_others(
@@ -91,12 +92,10 @@ def misjudged(ledger: RedTests, after: Observation, by_others: frozenset[str]) -
     seen = now.keys() - unread - by_others
     # earlier versions wrote down the whole file of a test that code makes
     whole = {entry: after.files.get(record.path) for entry, record in after.records.items()}
-    others = [
-        entry for entry, region in regions.items() if entry in seen and region not in {now[entry], whole.get(entry)}
-    ]
     return [
         Problem(id=entry, why=f"is not the {'file' if entry in ledger.whole_files else 'test'} that was judged")
-        for entry in others
+        for entry, region in regions.items()
+        if entry in seen and region not in {now[entry], whole.get(entry)}
     ]
 
 
@@ -113,17 +112,14 @@ def refuse_unrun(ledger: RedTests, red: Red, after: Observation, problems: Itera
     for found in measured.values():
         if found.cls is RedClass.ENV_BROKEN:
             raise UnmeasurableError(found.message)
-    skipped = {e for e, found in measured.items() if found.cls is RedClass.SKIPPED and _is_skipped(after, e)}
+    skipped_now = {entry for entry, record in after.records.items() if record.outcome is Ended.SKIPPED}
+    skipped = {entry for entry, found in measured.items() if found.cls is RedClass.SKIPPED} & skipped_now
     if skipped and all(problem.id in skipped for problem in problems):
         entry = min(skipped)
         raise UnmeasurableError(
             f"{entry} is skipped here, over the code before and in the commit"
             f" ({after.records[entry].reason}); run `redfirst verify` where its parts are installed or built"
         )
-
-
-def _is_skipped(after: Observation, entry: str) -> bool:
-    return entry in after.records and after.records[entry].outcome is Ended.SKIPPED
 
 
 def problems_of_red(ledger: RedTests, red: Red) -> list[Problem]:
@@ -206,11 +202,7 @@ def _is_suite(record: TestRecord, layout: Layout) -> bool:
     return layout.is_test_side(record.path) or (shares_file(record.path, layout) and not is_example)
 
 
-Over = Literal["parent", "start", "seam", "stubs", "stand-ins", "signatures"]
-
 _NOTES: Final[Mapping[Over, tuple[str, ...]]] = {
-    "parent": (),
-    "start": (),
     "seam": ("RED is measured over the seam that the commit brings; over its parent no such test passes",),
     "stand-ins": ("RED is measured over the parent with stand-ins for new names, which its tests import",),
     "signatures": (
@@ -218,7 +210,7 @@ _NOTES: Final[Mapping[Over, tuple[str, ...]]] = {
     ),
     "stubs": ("RED is measured over stubs of what the run introduced; with Red-Base the tests do not compile",),
 }
-"""What is said of the code that RED was measured over."""
+"""What is said of the code that RED was measured over, where there is something to say."""
 
 
 class Unchecked(Exception):  # noqa: N818  (an answer, not a failure)
@@ -255,9 +247,9 @@ class ClaimedCommit:
             UserError: the disk does not take it.
         """
         ledger = self.kept.evidence.ledger
-        if ledger is not None and self.ctx.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
-            raise Unchecked(f"the tests were judged on the tree {ledger.tree[:12]}, which is not here")
         if ledger is not None:
+            if self.ctx.repository.resolve(f"{ledger.tree}^{{tree}}") is None:
+                raise Unchecked(f"the tests were judged on the tree {ledger.tree[:12]}, which is not here")
             self.ctx.repository.entries(ledger.tree)
         misnamed = self._misnamed()
         runs = await measure_both(self.ctx, {"the parent": self.parent, "the commit": self.tree})
@@ -298,7 +290,7 @@ class ClaimedCommit:
         refuse_unrun(ledger, red, after, problems)
         problems += await self._structural(ledger, red, before, after)
         tests = tuple(line_of(entry, ledger, red, after) for entry in (*ledger.red, *ledger.guards))
-        notes = (*notes, *_NOTES[over])
+        notes = (*notes, *_NOTES.get(over, ()))
         return _judged(found, problems, red_over=over, tests=tests, notes=notes)
 
     async def _without_red(
@@ -316,7 +308,9 @@ class ClaimedCommit:
             red = await measure_red(self.ctx, (self.tree, production), paths, ledger.guards, wanted, layout)
         problems = [*problems, *problems_of_red(ledger, red)]
         tests = tuple(line_of(entry, ledger, red, after) for entry in ledger.guards)
-        found = found.model_copy(update={"red_over": over, "tests": tests, "notes": (*found.notes, *_NOTES[over])})
+        found = found.model_copy(
+            update={"red_over": over, "tests": tests, "notes": (*found.notes, *_NOTES.get(over, ()))}
+        )
         if problems:
             return _judged(found, problems)
         composed = composed_for(self.ctx, (self.tree, production), paths, layout)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
 from pipeline.data_types import Frozen
 from pipeline.testing.measure.task_evidence import MutationEvidence
+
+Over: TypeAlias = Literal["parent", "start", "seam", "stubs", "stand-ins", "signatures"]
+"""Over which code tests were measured to see them fail: see `CommitCheck`."""
 
 
 class Status(StrEnum):
@@ -67,7 +70,7 @@ class CommitCheck(Frozen):
     run_id: str | None = None
     task: str | None = None
     evidence: str | None = None
-    red_over: Literal["parent", "start", "seam", "stubs", "stand-ins", "signatures"] | None = None
+    red_over: Over | None = None
     tests: tuple[TestLine, ...] = ()
     kept: int = 0
     problems: tuple[Problem, ...] = ()

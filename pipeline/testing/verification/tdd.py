@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pipeline.characters import as_utf8
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import passed
-from pipeline.judge.evidence.observation import Ended, Fault, Layout, Observation, TestRecord
+from pipeline.judge.evidence.observation import Ended, Layout, Observation, TestRecord
 from pipeline.judge.evidence.red import NO_NEW_TEST, RedFacts, derive_new_ids, judge_red
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.judge.reports.untrusted_text import one_line
@@ -49,14 +49,9 @@ def to_come(verdict: RedFacts, seen: Observation) -> tuple[str, ...]:
         r.fault for entry in sorted(refused) if (r := seen.records.get(entry)) is not None and r.fault is not None
     ]
     faults += [error.fault for error in seen.collection_errors if error.path in refused]
-    return tuple(dict.fromkeys(hint for hint in map(_hint, faults) if hint is not None))
-
-
-def _hint(fault: Fault) -> str | None:
-    missing = fault.missing
-    if missing is None or fault.raised.is_a("NameError") or not _NAME.fullmatch(missing.name):
-        return None
-    return f"if {missing.name} is still to be written: --new {missing.name}"
+    lacking = [f.missing.name for f in faults if f.missing is not None and not f.raised.is_a("NameError")]
+    names = filter(_NAME.fullmatch, dict.fromkeys(lacking))
+    return tuple(f"if {name} is still to be written: --new {name}" for name in names)
 
 
 def in_words(cls: RedClass | None, why: str, path: str) -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 async def answer_of(
-    argv: Sequence[str | Path], *, folder: str | Path, environ: Mapping[str, str], of_errors: bool = False
+    argv: Sequence[str | Path], *, folder: Path, environ: Mapping[str, str], stdout: int = PIPE, stderr: int = DEVNULL
 ) -> tuple[int, bytes]:
     """Run a program to its end and return exit code and output; after a cancellation nothing is left running.
 
@@ -43,7 +43,8 @@ async def answer_of(
         argv: The program and its arguments; it can read nothing from the terminal, nor be ended by it.
         folder: Where it runs.
         environ: Its whole environment.
-        of_errors: Return what it printed as errors, and not what it printed.
+        stdout: What it prints is returned if this is `PIPE`; else where it goes.
+        stderr: The same for what it prints as errors; one of both is returned at most.
 
     Raises:
         OSError: it cannot be started.
@@ -54,14 +55,15 @@ async def answer_of(
         cwd=folder,
         env=dict(environ),
         stdin=DEVNULL,
-        stdout=DEVNULL if of_errors else PIPE,
-        stderr=PIPE if of_errors else DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
         start_new_session=True,  # Ctrl-C at the terminal is for the driver
     )
-    stream = process.stderr if of_errors else process.stdout
+    stream = process.stdout or process.stderr
     try:
-        async for part in stream or ():
-            said += part
+        if stream is not None:
+            async for part in stream:
+                said += part
         return await process.wait(), bytes(said)
     finally:
         if process.returncode is None:
@@ -165,9 +167,10 @@ class Shell:
         path = {"PATH": box_path(prefix, self.variables)} if "PATH" in self.variables else {}
         return {**self.variables, **path}
 
-    def mounts_for(self, program: Program, prefix: Path, *more: Mount) -> tuple[Mount, ...]:
-        """Return the mounts for a program of a language installed at `prefix`, and of the folders `more`."""
-        folders = tuple(dict.fromkeys((*_installation(prefix), *more, *self.mounts)))
+    def mounts_for(self, program: Program, prefix: Path, *more: Path) -> tuple[Mount, ...]:
+        """Return the mounts for a program of a language installed at `prefix`, and of the folders `more` if present."""
+        further = (Mount(place.resolve(), place) for place in more if place.is_dir())
+        folders = tuple(dict.fromkeys((*_installation(prefix), *further, *self.mounts)))
         own = (one for one in program.mounts if not any(one.target.is_relative_to(known.target) for known in folders))
         return (*folders, *own)
 
@@ -210,21 +213,20 @@ async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name
     return _shell(variables_in(said), search_path, declared(answer))
 
 
-async def started_by(program: str, lookup: Lookup, name: str) -> tuple[Shell, tuple[str, ...]] | Missing:
+async def started_by(program: str, lookup: Lookup) -> tuple[Shell, tuple[str, ...]] | Missing:
     """Return the shell in which a configured `PROGRAM test` is started, and the words behind that.
 
     What comes before the program in the command is run here (`nix develop -c go test`).
 
     Args:
-        program: The program.
+        program: The program, after which its toolchain is called.
         lookup: What is configured, and where.
-        name: The toolchain, for what is said when it does not work.
     """
     configured = lookup.configured or (program, "test")
     words = split(configured, lambda some: Path(some[0]).name == program and some[1:2] in {(), ("test",)})
     if words is None:
-        return Missing(f"[toolchains.{name}] command does not name `{program} test`: {' '.join(configured)}")
-    shell = await entered(words[0], lookup.worktree, lookup.search_path, name)
+        return Missing(f"[toolchains.{program}] command does not name `{program} test`: {' '.join(configured)}")
+    shell = await entered(words[0], lookup.worktree, lookup.search_path, program)
     return shell if isinstance(shell, Missing) else (shell, words[1][2:])
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.process import Mount
 from pipeline.programs import locate
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.protocol import Environment, Lookup, Missing
@@ -124,7 +123,7 @@ _OFFLINE: Final[Mapping[str, str]] = {
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
     """Return the environment of the project's tests, or why it is missing."""
-    found = await devshell.started_by("go", lookup, "go")
+    found = await devshell.started_by("go", lookup)
     if isinstance(found, Missing):
         return found
     shell, arguments = found
@@ -144,7 +143,8 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     go = locate(str(own) if os.access(own, os.X_OK) else program)
     return Environment(
         command=go.argv("test", *arguments),
-        mounts=shell.mounts_for(go, prefix, *_modules(told)),
+        # of what was fetched the sources, without credentials
+        mounts=shell.mounts_for(go, prefix, Path(told.get("GOMODCACHE") or "/nowhere")),
         prefix=prefix,
         versions=(told["GOVERSION"],),
         variables={**shell.variables_for(prefix), **_OFFLINE, **_settings(told, shell.search_path)},
@@ -164,12 +164,6 @@ def _settings(told: Mapping[str, str], search_path: str) -> dict[str, str]:
         "GOWORK": "off" if told.get("GOWORK") == "off" else "",
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _modules(told: Mapping[str, str]) -> tuple[Mount, ...]:
-    """Return the mount of fetched modules: sources, without credentials."""
-    place = Path(told.get("GOMODCACHE") or "/nowhere")
-    return (Mount(place.resolve(), place),) if place.is_dir() else ()
 
 
 async def _told(program: str, shell: devshell.Shell) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, r
 from pipeline.testing.languages.sources.faults.platforms import Platform, Truth, every, opposite, some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 
 _SYSTEMS: Final = frozenset({
@@ -46,11 +46,6 @@ _CONSTANTS: Final = """
  (short_var_declaration left: (expression_list (_) @bound))
  (assignment_statement left: (expression_list (_) @bound))]
 """
-
-
-def _names(on: Platform) -> Mapping[bytes, str]:
-    known = {b"runtime.GOOS": _HERE.get(on.system), b"runtime.GOARCH": _MACHINES.get(on.machine)}
-    return {name: value for name, value in known.items() if value is not None}
 
 
 def _uncompiled(path: str, top: Node, on: Platform) -> Iterator[Node]:
@@ -171,7 +166,7 @@ _GRAMMAR: Final = Grammar(
     roles=_ROLES,
     own={"values": _returned},
     hint=re.compile(rb"\bruntime\.GO(?:OS|ARCH)\b"),
-    names=_names,
+    names={b"runtime.GOOS": _HERE, b"runtime.GOARCH": _MACHINES},
     constants=_CONSTANTS,
     uncompiled=_uncompiled,
     stop=b"var _ = thisIsCompiled",

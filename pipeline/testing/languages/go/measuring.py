@@ -23,7 +23,7 @@ from pipeline.testing.languages.go.environment import arguments_of
 from pipeline.testing.languages.go.project import ADAPTER, Project, Test, Unit, read_project
 from pipeline.testing.languages.go.records import IDLE
 from pipeline.testing.languages.runners import sessions
-from pipeline.testing.languages.runners.sessions import Session, Unusable, nothing, shortened, unfinished
+from pipeline.testing.languages.runners.sessions import Session, Told, Unusable, shortened, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,14 +40,14 @@ async def run_tests(asked: Measurement) -> Observation:
         BoxError: the box did not work.
     """
     deadline = anyio.current_time() + asked.timeout_s
-    command, selection = _shown(asked), asked.selection
+    selection = asked.selection
     with scratch_folder("go") as place:
         runner = BoxedRunner.under(place, asked)
         session, completed = await runner.build()
-        tail = records.rendered(session)
+        told = Told(_shown(asked), records.rendered(session))
         project = _project(session, completed, asked)
         if isinstance(project, Unusable):
-            return nothing(project, completed, command=command, tail=tail)
+            return told.nothing(project, completed)
         runner.keep()
         known = [test for test in project.tests.values() if _is_chosen(test, selection)]
         tests = [test for test in known if test.unit.executable]
@@ -55,16 +55,8 @@ async def run_tests(asked: Measurement) -> Observation:
         if tests:
             ran, completed = await runner.test(project, tests, max(1.0, deadline - anyio.current_time()))
         ids = frozenset(test.id for test in known) if selection is None or selection.ids is None else selection.ids
-        return records.observe(
-            project,
-            ran,
-            ids,
-            records.Memory(asked.cache),
-            trace=asked.trace,
-            timed_out=completed.timed_out,
-            command=command,
-            tail=tail,
-        )
+        memory = records.Memory(asked.cache)
+        return records.observe(project, ran, ids, memory, told, trace=asked.trace, timed_out=completed.timed_out)
 
 
 async def check_types(asked: Measurement) -> Observation:
@@ -75,16 +67,14 @@ async def check_types(asked: Measurement) -> Observation:
     Raises:
         BoxError: the box did not work.
     """
-    command = ("go", "test", "-run", "^$", "./...")
     with scratch_folder("go") as place:
         session, completed = await BoxedRunner.under(place, asked).build(check=True)
-    tail, memory = records.rendered(session), records.Memory(None)
+    told = Told(("go", "test", "-run", "^$", "./..."), records.rendered(session))
     project = _project(session, completed, asked)
     if isinstance(project, Unusable):
-        return nothing(project, completed, command=command, tail=tail)
-    return records.observe(
-        project, session.last, frozenset(), memory, trace=False, timed_out=False, command=command, tail=tail
-    )
+        return told.nothing(project, completed)
+    memory = records.Memory(None)
+    return records.observe(project, session.last, frozenset(), memory, told, trace=False, timed_out=False)
 
 
 def _project(session: Session, completed: Completed, asked: Measurement) -> Project | Unusable:

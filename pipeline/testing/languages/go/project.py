@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter
 from pipeline.judge.evidence.observation import CollectionError, Fault, Frame, Layout, Missing, Raised, RunState
 from pipeline.testing.languages.go.sources import Folder, TestFunction, digests_of, read_folder
 from pipeline.testing.languages.runners import sessions
-from pipeline.testing.languages.runners.sessions import Line, ProcessLine, Unusable
+from pipeline.testing.languages.runners.sessions import Compiled, Line, ProcessLine, Unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
 
 
 class Package(sessions.Said):
-    """A package of the workspace: import path, folder, file names; `deps` are the packages that it needs."""
+    """A package of the workspace: import path, folder, file names."""
 
     path: str
     dir: str
     files: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
-    deps: tuple[str, ...] = ()
 
 
 class Trouble(sessions.Said):
@@ -78,7 +77,7 @@ class Executable(Line):
 
 
 class TestEnded(ProcessLine):
-    """A record that a test ended; see `exec_guard.Watch` for the calls that its process attempted.
+    """A record that a test ended.
 
     `logged` if `testing` wrote its log, as it does when its tests are over; `blocks` are the pieces of code that it
     entered, None where it did not say.
@@ -87,8 +86,6 @@ class TestEnded(ProcessLine):
     kind: Literal["ended"]
     id: str
     logged: bool
-    replaced: bool = False
-    unwatched: str = ""
     blocks: tuple[tuple[str, int], ...] | None = None
     doors: tuple[str, ...] = ()
 
@@ -272,14 +269,11 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Project:
-    """A workspace. `measured` are its files, `workspace` is its path in the box."""
+class Project(Compiled):
+    """A workspace."""
 
-    measured: Files
-    workspace: str
     units: tuple[Unit, ...]
     packages: tuple[Package, ...]
-    errors: tuple[CollectionError, ...]
     names: Workspace
 
     @cached_property
@@ -346,10 +340,6 @@ class Project:
         others = [path for path in self._known if posixpath.basename(path) == file]
         return beside if beside in others else others[0] if len(others) == 1 else ""
 
-    def line(self, path: str, number: int) -> str:
-        """Return a line of a file of the workspace."""
-        return sessions.line_in(self.measured, path, number)
-
     def production(self) -> Iterator[str]:
         """Yield the paths of the files of production code."""
         for package in self.packages:
@@ -377,7 +367,7 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
     machine = [found for place, text in texts if (found := _about_the_machine(place, text))]
     if machine:  # it is said of each package in other words; the longest names the module
         return Unusable(RunState.UNUSABLE, max(machine, key=len))
-    base = Project(measured, workspace, (), listed.packages, (), Workspace({}, {}))
+    base = Project(measured, workspace, (), (), listed.packages, Workspace({}, {}))
     executables = {line.dir: line for line in session.of(Executable)}
     units = tuple(
         _unit(package, base.below(package.dir), executables.get(package.dir), measured)
@@ -395,7 +385,7 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
     errors = tuple(CollectionError(path=path, fault=faults[path]) for path in sorted(faults))
     if linked and not executables and units and not errors:
         return Unusable(RunState.UNUSABLE, _last(linked[-1].stderr) or "no test executable was made")
-    return Project(measured, workspace, units, listed.packages, errors, names)
+    return Project(measured, workspace, errors, units, listed.packages, names)
 
 
 def _no_modules(modules: Modules | None) -> Unusable:

@@ -27,7 +27,7 @@ from pipeline.testing.languages.go.sources import Defined, defined_by
 from pipeline.testing.languages.go.toolchain import is_test_side
 from pipeline.testing.languages.projects.merging import unrun
 from pipeline.testing.languages.runners.exec_guard import REPLACED, how_ended
-from pipeline.testing.languages.runners.sessions import TAIL, Session, relative, state_of, unwatched, with_last_outcome
+from pipeline.testing.languages.runners.sessions import Session, Told, relative, state_of
 from pipeline.testing.languages.sources.syntax_trees import with_helpers
 
 if TYPE_CHECKING:
@@ -170,11 +170,10 @@ def observe(
     session: Session,
     asked: frozenset[str],
     memory: Memory,
+    told: Told,
     *,
     trace: bool,
     timed_out: bool,
-    command: tuple[str, ...],
-    tail: str,
 ) -> Observation:
     """Return the observation of a run of chosen tests.
 
@@ -183,16 +182,15 @@ def observe(
         session: The records of the run.
         asked: The ids to report as run, subtests included; what runs beside them is only listed.
         memory: Which subtests each test has; what this run shows is kept.
+        told: What people are told of it.
         trace: Say what the tests reach, as far as it is known.
         timed_out: The box ended the run.
-        command: What a person would type.
-        tail: What the compiler said, for people.
     """
     records = {test.id: _collected(test, test.id) for test in project.tests.values()}
     lines = session.of(TestEnded)
     idle = {line.id: dict(line.blocks or ()) for line in lines if line.id.startswith(IDLE)}
     reached = Map(project)
-    said = [tail, *unwatched(line.unwatched for line in lines)]
+    said: list[str] = []
     shown: dict[tuple[str, str], list[str]] = {}
     ran: set[str] = set()
     for line in lines:
@@ -222,17 +220,7 @@ def observe(
         for test in project.tests.values()
         if test.id not in ran and _is_asked(records[test.id], asked)
     }
-    state, detail = state_of(session, timed_out=timed_out)
-    return Observation(
-        state=state,
-        detail=detail,
-        records=with_last_outcome(records, session, state),
-        collection_errors=project.errors,
-        files=project.files,
-        layout=project.layout,
-        command=command,
-        tail=_STACK.sub("", "\n".join(said)).replace(f"{project.workspace}/", "")[-TAIL:],
-    )
+    return told.observation(project, session, records, state_of(session, timed_out=timed_out), said, _STACK)
 
 
 def rendered(session: Session) -> str:

@@ -11,11 +11,9 @@ from pipeline.testing.languages.sources.faults import Rank
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tree_sitter import Node
-
-    from pipeline.testing.languages.sources.faults.platforms import Platform
 
 
 _CONSTANTS: Final = """
@@ -28,12 +26,7 @@ _CONSTANTS: Final = """
 """
 _PLAIN: Final = "(formal_parameters (identifier) @bound)"
 _TYPED: Final = "[(required_parameter pattern: (identifier) @bound) (optional_parameter pattern: (identifier) @bound)]"
-_SYSTEMS: Final = frozenset({"linux", "darwin", "win32"})
-
-
-def _names(on: Platform) -> Mapping[bytes, str]:
-    known = (b"process.platform", b"os.platform()")
-    return dict.fromkeys(known, on.system) if on.system in _SYSTEMS else {}
+_SYSTEMS: Final = {"linux": "linux", "darwin": "darwin", "win32": "win32"}
 
 
 _ROLES: Final = r"""
@@ -94,7 +87,7 @@ def _grammar(suffix: str) -> Grammar:
         },
         own={"thrown": _thrown_again},
         hint=re.compile(rb"\bprocess\.platform\b|\bos\.platform\b"),
-        names=_names,
+        names=dict.fromkeys((b"process.platform", b"os.platform()"), _SYSTEMS),
         constants=_CONSTANTS + (_TYPED if is_typed else _PLAIN),
     )
 

@@ -77,9 +77,7 @@ def missing_of(thrown: Thrown, sources: Sources, path: str, line: int, root: str
     for pattern in _EXPORT:
         found = pattern.search(thrown.message)
         if found is not None:
-            module = _relative(found["module"], root)
-            owner = module_key(path, module, sources.files)
-            return Missing(name=found["name"], owner=owner, first_party=is_own(module, sources.packages))
+            return sources.lacks(found["name"], path, _relative(found["module"], root))
     if is_module_missing(thrown):
         return _module(thrown, sources, path, root)
     free = _FREE.match(thrown.message) if thrown.kind == "ReferenceError" else None
@@ -123,11 +121,7 @@ def _attribute(thrown: Thrown, sources: Sources, path: str, line: int) -> Missin
         if binding is None:
             return Missing(name=looked.name, first_party=False)
         wanted = looked.name if binding.name in {EVERYTHING, "default"} else binding.name
-        return Missing(
-            name=wanted,
-            owner=module_key(path, binding.module, sources.files),
-            first_party=is_own(binding.module, sources.packages),
-        )
+        return sources.lacks(wanted, path, binding.module)
     if looked.kind != "member_expression":
         return Missing(name=name, first_party=False)
     if not looked.root_kind or looked.root_kind in _LITERALS:
@@ -135,8 +129,7 @@ def _attribute(thrown: Thrown, sources: Sources, path: str, line: int) -> Missin
     binding = known.get(looked.root)
     if binding is None:
         return Missing(name=looked.name, first_party=True)
-    owner = module_key(path, binding.module, sources.files)
-    return Missing(name=looked.name, owner=owner, first_party=is_own(binding.module, sources.packages))
+    return sources.lacks(looked.name, path, binding.module)
 
 
 STUB_MESSAGE: Final = "not implemented"
@@ -215,10 +208,10 @@ def of_thrown(
     )
 
 
-def of_exit(path: str, how: str, *, missing: Missing | None = None) -> Fault:
+def of_exit(path: str, how: str) -> Fault:
     """Return the fault of a file whose process ended before its tests were known."""
     raised = Raised(kind="exit", message=f"the process {how} while the file was loaded")
-    return Fault(chain=(raised,), frames=(Frame(path=path),), missing=missing)
+    return Fault(chain=(raised,), frames=(Frame(path=path),))
 
 
 def sites_of(stack: str, root: str) -> Iterator[Site]:

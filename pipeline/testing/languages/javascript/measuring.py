@@ -64,7 +64,7 @@ async def run_tests(asked: Measurement) -> Observation:
         jobs = runner.jobs(invocation, files, project.folders_with(invocation.runner, sources.files))
         request = {"do": "test", "jobs": jobs, "per_test_s": asked.per_test_timeout_s}
         session, completed = await runner.run(request)
-    run = Run(sources, session, str(asked.view.workspace), invocation, asked.selection, asked.trace, str(place))
+    run = Run(sources, session, invocation, asked, str(place))
     return run.observe(timed_out=completed.timed_out, command=command)
 
 

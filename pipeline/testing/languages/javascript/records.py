@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pipeline.testing.languages.javascript.command import Invocation
     from pipeline.testing.languages.javascript.sources import Sources
-    from pipeline.testing.languages.protocol import Selection
+    from pipeline.testing.languages.protocol import Measurement
 
 
 class Site(sessions.Said):
@@ -162,14 +162,12 @@ class SaidLine(Line):
 
 
 class EndedLine(ProcessLine):
-    """A record that a process of the test run ended; see `exec_guard.Watch` for the calls that it attempted."""
+    """A record that a process of the test run ended."""
 
     kind: Literal["ended"]
     job: int
     forged: str
     done: bool
-    replaced: bool = False
-    unwatched: str = ""
 
 
 class PrintedLine(ProcessLine):
@@ -193,12 +191,15 @@ class Run:
 
     sources: Sources
     session: Session
-    root: str
     invocation: Invocation
-    selection: Selection | None
-    trace: bool
+    asked: Measurement
     place: str
     _sites: dict[str, faults.Site] = field(default_factory=dict[str, faults.Site], compare=False, repr=False)
+
+    @property
+    def root(self) -> str:
+        """The workspace as the tests saw it."""
+        return str(self.asked.view.workspace)
 
     @cached_property
     def said(self) -> list[Said]:
@@ -263,12 +264,9 @@ class Run:
         """Return a requested test that was to run and has no result, None if there is none."""
         states = {item.id: item.state for item in self._items()}
         for entry, record in records.items():
-            if record.outcome is None and self._is_chosen(record) and states.get(entry) == "run":
+            if record.outcome is None and self.asked.selects(entry, record.path) and states.get(entry) == "run":
                 return entry
         return None
-
-    def _is_chosen(self, record: TestRecord) -> bool:
-        return self.selection is None or self.selection.has(record.id, record.path)
 
     def _items(self) -> Iterator[Item]:
         return (one for one in self.said if isinstance(one, Item))
@@ -300,7 +298,7 @@ class Run:
                 said[record.job].append(record.said)
             elif isinstance(record, EndedLine):
                 own = said.pop(record.job, [])
-                whole = all(self._is_chosen(records[one.id]) for one in own if isinstance(one, Item))
+                whole = all(self.asked.selects(one.id, records[one.id].path) for one in own if isinstance(one, Item))
                 if record.done and record.code and not record.timed_out and whole and not any(map(_has_failed, own)):
                     ended = (one.id for one in own if isinstance(one, End))
                     yield from ((name, how_ended(record.code)) for name in ended if name in records)
@@ -328,7 +326,7 @@ class Run:
             at = self._sites.get(record.id)
             fault = faults.of_thrown(one.errors[0], self.sources, self.root, test=record.path, at=at)
         reason = one.skipped if one.skipped is not None else one.todo or ("todo" if one.todo is not None else "")
-        reach = self._reach(record, reached) if self.trace and outcome is not Ended.SKIPPED else None
+        reach = self._reach(record, reached) if self.asked.trace and outcome is not Ended.SKIPPED else None
         return record.model_copy(
             update={"outcome": outcome, "phase": one.phase, "reason": reason, "fault": fault, "reach": reach}
         )
@@ -368,10 +366,8 @@ class Run:
         return tuple(found[path] for path in sorted(found))
 
     def _said(self) -> str:
-        told = {REPLACED for one in self.ended if one.replaced}.union(
-            sessions.unwatched(one.unwatched for one in self.ended)
-        )
-        text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.ended), *sorted(told)))
+        told = sorted({REPLACED for one in self.ended if one.replaced}.union(self.session.unwatched))
+        text = "\n".join((*(f"{one.stdout}{one.stderr}" for one in self.ended), *told))
         # jest writes paths of files that are not the project's from the workspace on
         ours = re.compile(rf"[\w./-]*{re.escape(self.place.rpartition('/')[2])}/")
         plain = ours.sub("<redfirst>/", faults.without_colours(text))

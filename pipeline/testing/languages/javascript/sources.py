@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+from pipeline.judge.evidence.observation import Missing
 from pipeline.sandbox.limited import UnreadableError, limited
 from pipeline.testing.languages.javascript import syntax
 from pipeline.testing.languages.javascript.project import SOURCES
@@ -96,6 +97,11 @@ class Sources:
         wanted = name.removeprefix("get ").removeprefix("set ").removeprefix("static ").rpartition(".")[2]
         own = tuple(one for one in known if one == name or one.rpartition(".")[2] == wanted)
         return own or tuple(one for one in known if one.endswith(f"{wanted}.constructor"))
+
+    def lacks(self, name: str, importer: str, module: str) -> Missing:
+        """Return that a module, as a file names it, lacks a name."""
+        owner = syntax.module_key(importer, module, self.files)
+        return Missing(name=name, owner=owner, first_party=syntax.is_own(module, self.packages))
 
     def sha256(self, path: str) -> str:
         """Return the sha256 of a file's bytes, empty if it is unknown."""

@@ -94,7 +94,8 @@ def at(top: Node, line: int, column: int | None) -> Node | None:
         line: From 1.
         column: From 1, in UTF-16 units as engines count; None for the first code of the line.
     """
-    lines = (top.text or b"").split(b"\n")
+    start = top.start_point  # the tree begins with the first code
+    lines = (b"\n" * start.row + b" " * start.column + (top.text or b"")).split(b"\n")
     if not 1 <= line <= len(lines):
         return None
     content = lines[line - 1]
@@ -350,14 +351,10 @@ def is_bare_at(path: str, source: bytes, line: int, column: int | None) -> bool:
     statement = statement or next((one for one in around(node) if one.type == "call_expression"), None)
     if statement is None:
         return False
-    if statement.type != "throw_statement" and not _asserts(statement):
+    calls = {root_name(node) for node in below(statement) if node.type == "call_expression"}
+    if statement.type != "throw_statement" and calls.isdisjoint({*_ASSERTING, "fail"}):
         return False
     return not any(_looks(part) for part in below(statement) if part.type in _NAMES)
-
-
-def _asserts(statement: Node) -> bool:
-    calls = (node for node in below(statement) if node.type == "call_expression")
-    return any(root_name(call) in _ASSERTING or root_name(call) == "fail" for call in calls)
 
 
 def _looks(name: Node) -> bool:

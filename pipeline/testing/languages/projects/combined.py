@@ -453,10 +453,8 @@ def _chosen(name: str, worktree: Path, tables: Toolchains, tracked: tuple[str, .
 
 
 def _members(name: str, worktree: Path, top: str, tracked: tuple[str, ...]) -> Members:
-    def may_be_found(folder: str) -> bool:
-        return len(_parts(folder)) <= _DEEPEST and _is_ours(folder)
-
-    return LANGUAGES[name].toolchain.members(worktree, top, tracked, may_be_found)
+    toolchain = LANGUAGES[name].toolchain
+    return toolchain.members(worktree, top, tracked, lambda one: len(_parts(one)) <= _DEEPEST and _is_ours(one))
 
 
 def _home(name: str, worktree: Path, folder: str, tracked: tuple[str, ...]) -> str | None:

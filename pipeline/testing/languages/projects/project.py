@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Reach, RunState, TestRecord
 from pipeline.testing.languages.projects import merging
-from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, Missing, PlacedFolder, Selection, View
+from pipeline.testing.languages.protocol import Missing, OtherBox, PlacedFolder, Selection, View
 from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Toolchain as Settings
     from pipeline.judge.evidence.red_classes import Symbol
-    from pipeline.process import Box, Command, Completed, Mount
+    from pipeline.testing.languages.protocol import Environment, Lookup, Measurement
     from pipeline.testing.languages.toolchain import Toolchain
 
 
@@ -237,7 +237,8 @@ class Project:
         inner = replace(
             asked,
             elsewhere=inside,
-            box=_WholeViewBox(asked.box, asked.view.mount),
+            # packages of a monorepo import from their siblings: the whole view is shown
+            box=OtherBox(asked.box, lambda command: replace(command, mounts=(asked.view.mount, *command.mounts))),
             view=self.view(asked.view),
             selection=self.place.selected(asked.selection),
         )
@@ -271,22 +272,6 @@ class Project:
                 detail = f"{self.folder} is not a folder of the measured files"
                 return Observation(state=RunState.UNUSABLE, detail=detail)
         return None
-
-
-class _WholeViewBox:
-    """A box that shows the whole repository's view when a command runs in a subfolder."""
-
-    def __init__(self, box: Box, whole: Mount) -> None:
-        self._box = box
-        self._whole = whole
-        self.name = box.name
-        self.maps_paths = box.maps_paths
-
-    def inside(self, host: Path, target: Path) -> Path:
-        return self._box.inside(host, target)
-
-    async def run(self, command: Command) -> Completed:
-        return await self._box.run(replace(command, mounts=(self._whole, *command.mounts)))
 
 
 def _with_siblings(env: Environment, checkouts: tuple[Path, Path], folder: str) -> Environment:

@@ -13,9 +13,9 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, SubprocessError, run
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -278,7 +278,7 @@ async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str
     members = ("--all-packages",) if is_workspace(worktree) else ()
     with anyio.move_on_after(_SYNC_TIMEOUT_S):
         code, said = await answer_of(
-            (uv, "sync", "--frozen", *members), folder=worktree, environ=environ, of_errors=True
+            (uv, "sync", "--frozen", *members), folder=worktree, environ=environ, stdout=DEVNULL, stderr=PIPE
         )
         if code == 0:
             return None
@@ -318,19 +318,19 @@ def ask(python: Path, environ: Mapping[str, str]) -> Facts | None:
         environ: Variables for it, PATH among them.
     """
     try:
-        done = subprocess.run(
+        done = run(
             [python, "-I", "-S", "-c", _FACTS.read_text(encoding="utf-8")],  # pyenv looks for versions beside a file
             cwd="/",
             env=cleaned({**devshell.UNSEARCHED, **environ}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=DEVNULL,
             timeout=_LIMIT_S,
             process_group=0,  # Ctrl-C at a terminal is for the driver
             check=False,
         )
         return Facts.model_validate_json(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValidationError):
+    except (OSError, SubprocessError, ValidationError):
         return None
 
 

@@ -12,12 +12,16 @@ from pipeline.testing.languages.sources.faults import Rank, quoted
 from pipeline.testing.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pipeline.testing.languages.sources.faults.platforms import Platform
+    from collections.abc import Iterator
 
 
-_SYSTEMS: Final = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}
+_PLATFORMS: Final = {"linux": "linux", "darwin": "darwin", "win32": "win32"}
+_NAMES: Final = {
+    b"sys.platform": _PLATFORMS,
+    b"_sys.platform": _PLATFORMS,
+    b"os.name": {"linux": "posix", "darwin": "posix", "win32": "nt"},
+    b"platform.system()": {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"},
+}
 _CONSTANTS: Final = """
 (module (expression_statement (assignment left: (identifier) @name right: (_) @value)))
 [(assignment left: (identifier) @bound) (augmented_assignment left: (identifier) @bound)
@@ -29,14 +33,6 @@ _CONSTANTS: Final = """
  (as_pattern_target (identifier) @bound) (aliased_import alias: (identifier) @bound)
  (import_from_statement name: (dotted_name (identifier) @bound))]
 """
-
-
-def _platform_names(on: Platform) -> Mapping[bytes, str]:
-    system = _SYSTEMS.get(on.system)
-    if system is None:
-        return {}
-    name = "nt" if on.system == "win32" else "posix"
-    return {b"sys.platform": on.system, b"_sys.platform": on.system, b"os.name": name, b"platform.system()": system}
 
 
 _ROLES: Final = r"""
@@ -135,7 +131,7 @@ _GRAMMAR: Final = Grammar(
     },
     own={"assigned": _assigned},
     hint=re.compile(rb"\bsys\.platform\b|\bos\.name\b|\bplatform\.system\b"),
-    names=_platform_names,
+    names=_NAMES,
     constants=_CONSTANTS,
 )
 GRAMMARS: Final = {".py": _GRAMMAR}

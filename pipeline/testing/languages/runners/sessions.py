@@ -8,17 +8,19 @@ import secrets
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from pipeline.judge.evidence.observation import CollectionError, Ended, Fault, Observation, RunState, TestRecord
+from pipeline.judge.evidence.observation import CollectionError, Ended, Fault, Layout, Observation, RunState, TestRecord
 from pipeline.process import Answer, Command, Completed, Mount
 from pipeline.programs import locate
 from pipeline.testing.languages.runners.exec_guard import UNWATCHED
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.testing.languages.protocol import Measurement
@@ -39,12 +41,14 @@ class Line(Said):
 
 
 class ProcessLine(Line):
-    """A record of a process that ended, with its output."""
+    """A record of a process that ended, with its output; see `exec_guard.Watch` for the calls that it attempted."""
 
     code: int
     stdout: str = ""
     stderr: str = ""
     timed_out: bool = False
+    replaced: bool = False
+    unwatched: str = ""
 
 
 class Start(Line):
@@ -93,6 +97,11 @@ class Session:
     def is_late(self) -> bool:
         """Return whether the time was used up."""
         return bool(self.of(OutOfTime))
+
+    @property
+    def unwatched(self) -> list[str]:
+        """Return in words why processes could not be watched, each reason once."""
+        return [f"{UNWATCHED}: {why}" for why in sorted({line.unwatched for line in self.of(ProcessLine)} - {""})]
 
     @property
     def last(self) -> Session:
@@ -157,12 +166,74 @@ class Unusable:
     errors: tuple[CollectionError, ...] = ()
 
 
-def nothing(why: Unusable, completed: Completed, *, command: tuple[str, ...], tail: str) -> Observation:
-    """Return the observation of a project none of whose tests could be run."""
-    said = tail or completed.stderr.decode("utf-8", "replace")
-    return Observation(
-        state=why.state, detail=why.detail, collection_errors=why.errors, command=command, tail=said[-TAIL:]
-    )
+@dataclass(frozen=True)
+class Compiled:
+    """What was compiled before its tests run. `measured` are its files, `workspace` is its path in the box."""
+
+    measured: Files
+    workspace: str
+    errors: tuple[CollectionError, ...]
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Return the digest of each file with tests, and of what they read."""
+        raise NotImplementedError
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Return the layout of tests."""
+        raise NotImplementedError
+
+    def line(self, path: str, number: int) -> str:
+        """Return a line of a file of the workspace, empty if there is none."""
+        lines = (self.measured.read(path, _LARGEST) or b"").decode("utf-8", "replace").split("\n") if path else []
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What people are told of a run of what is compiled first: what they would type, and what the compiler said."""
+
+    command: tuple[str, ...]
+    tail: str
+
+    def nothing(self, why: Unusable, completed: Completed) -> Observation:
+        """Return the observation of a project none of whose tests could be run."""
+        tail = (self.tail or completed.stderr.decode("utf-8", "replace"))[-TAIL:]
+        return Observation(
+            state=why.state, detail=why.detail, collection_errors=why.errors, command=self.command, tail=tail
+        )
+
+    def observation(
+        self,
+        project: Compiled,
+        session: Session,
+        records: dict[str, TestRecord],
+        end: tuple[RunState, str],
+        said: Iterable[str],
+        stack: re.Pattern[str],
+    ) -> Observation:
+        """Return the observation of a run of chosen tests.
+
+        Args:
+            project: What was compiled.
+            session: The records of the run.
+            records: The tests as they ended.
+            end: How the run did.
+            said: What the tests printed.
+            stack: What of that is a stack, which people are not shown.
+        """
+        text = stack.sub("", "\n".join((self.tail, *session.unwatched, *said)))
+        return Observation(
+            state=end[0],
+            detail=end[1],
+            records=with_last_outcome(records, session, end[0]),
+            collection_errors=project.errors,
+            files=project.files,
+            layout=project.layout,
+            command=self.command,
+            tail=text.replace(f"{project.workspace}/", "")[-TAIL:],
+        )
 
 
 def unfinished(session: Session, completed: Completed, detail: str = COMPILING) -> Unusable:
@@ -208,17 +279,6 @@ def relative(fault: Fault, workspace: str) -> Fault:
         raised.model_copy(update={"message": raised.message.replace(f"{workspace}/", "")}) for raised in fault.chain
     )
     return fault.model_copy(update={"chain": tuple(chain)})
-
-
-def line_in(measured: Files, path: str, number: int) -> str:
-    """Return a line of a measured source, empty if there is none."""
-    lines = (measured.read(path, _LARGEST) or b"").decode("utf-8", "replace").split("\n") if path else []
-    return lines[number - 1] if 0 < number <= len(lines) else ""
-
-
-def unwatched(reasons: Iterable[str]) -> list[str]:
-    """Return in words why processes could not be watched, each reason once."""
-    return [f"{UNWATCHED}: {why}" for why in sorted({*reasons} - {""})]
 
 
 def shortened(words: Sequence[str]) -> tuple[str, ...]:

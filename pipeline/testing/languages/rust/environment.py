@@ -12,7 +12,6 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from pipeline.process import Mount
 from pipeline.programs import locate
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.protocol import Environment, Lookup, Missing
@@ -25,7 +24,7 @@ _FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
     """Return the environment of the project's tests, or why it is missing."""
-    found = await devshell.started_by("cargo", lookup, "cargo")
+    found = await devshell.started_by("cargo", lookup)
     if isinstance(found, Missing):
         return found
     shell, arguments = found
@@ -46,7 +45,8 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
         return Missing(f"{program.path} cannot be started: {HINT}.")
     return Environment(
         command=program.argv("test", *arguments),
-        mounts=shell.mounts_for(program, prefix, *_registry()),
+        # not the whole of cargo's folder, which has registry credentials as well
+        mounts=shell.mounts_for(program, prefix, cargo_home() / "registry", cargo_home() / "git"),
         prefix=prefix,
         versions=(compiler, version),
         variables={**shell.variables_for(prefix), **_FIXED, "CARGO_HOME": str(cargo_home())},
@@ -56,12 +56,6 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
 def cargo_home() -> Path:
     """Return the folder of the user's cargo with the fetched packages."""
     return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-
-
-def _registry() -> tuple[Mount, ...]:
-    """Return mounts of fetched packages, but not of the whole cargo folder, which has registry credentials as well."""
-    places = [cargo_home() / name for name in ("registry", "git")]
-    return tuple(Mount(place.resolve(), place) for place in places if place.is_dir())
 
 
 async def _ask(argv: tuple[str, ...], search_path: str) -> str | None:

@@ -39,11 +39,6 @@ _CONSTANTS: Final = """
 """
 
 
-def _names(on: Platform) -> Mapping[bytes, str]:
-    system = _SYSTEMS.get(on.system)
-    return {b"std::env::consts::OS": system, b"env::consts::OS": system} if system else {}
-
-
 def _uncompiled(_path: str, top: Node, on: Platform) -> Iterator[Node]:
     for attribute in QueryCursor(_ATTRIBUTES).captures(top).get("attribute", ()):
         if _attribute(attribute, on) is False:
@@ -199,7 +194,7 @@ _GRAMMAR: Final = Grammar(
     roles=_ROLES,
     own={"value": _returned},
     hint=re.compile(rb"\bcfg\s*!|consts::OS"),
-    names=_names,
+    names=dict.fromkeys((b"std::env::consts::OS", b"env::consts::OS"), _SYSTEMS),
     constants=_CONSTANTS,
     atom=_holds,
     uncompiled=_uncompiled,

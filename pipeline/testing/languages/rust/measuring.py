@@ -20,7 +20,7 @@ from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 from pipeline.testing.languages.environments import devshell
 from pipeline.testing.languages.runners import sessions
-from pipeline.testing.languages.runners.sessions import Session, Unusable, nothing, shortened, unfinished
+from pipeline.testing.languages.runners.sessions import Session, Told, Unusable, shortened, unfinished
 from pipeline.testing.languages.rust import project as cargo_project
 from pipeline.testing.languages.rust import records
 from pipeline.testing.languages.rust.output import ADAPTER, ArtifactLine, Documented, excess, is_done
@@ -45,12 +45,11 @@ async def run_tests(asked: Measurement) -> Observation:
         BoxError: the box did not work.
     """
     deadline = anyio.current_time() + asked.timeout_s
-    command = _shown(asked)
     limited: dict[str, object] = {"do": "test", "per_test_s": asked.per_test_timeout_s}
     with scratch_folder("cargo") as place:
         runner = BoxedRunner.under(place, asked)
         session, completed = await runner.run({"do": "build"}, asked.timeout_s)
-        tail = records.rendered(session)
+        told = Told(_shown(asked), records.rendered(session))
         executables = [line.message.executable for line in session.of(ArtifactLine)]
         if executables and not session.fault and not completed.timed_out:
             listing = {"do": "list", "executables": executables}
@@ -58,10 +57,10 @@ async def run_tests(asked: Measurement) -> Observation:
             session = session.then(listed)
             if not is_done(listed) or completed.timed_out:
                 why = unfinished(session, completed, excess(session) or "the tests could not be listed")
-                return nothing(why, completed, command=command, tail=tail)
+                return told.nothing(why, completed)
         project = _project(session, completed, asked)
         if isinstance(project, Unusable):
-            return nothing(project, completed, command=command, tail=tail)
+            return told.nothing(project, completed)
         runner.keep(project)
         tests = [test for test in project.tests.values() if asked.selects(test.id, test.path) and not test.is_ignored]
         ran = session.last
@@ -82,9 +81,7 @@ async def run_tests(asked: Measurement) -> Observation:
             shown, completed = await runner.run(ask, _left(deadline))
             ran = ran.then(shown)
     ids = frozenset(test.id for test in (*tests, *doctests))
-    return records.observe(
-        project, ran, ids, trace=asked.trace, timed_out=completed.timed_out, command=command, tail=tail
-    )
+    return records.observe(project, ran, ids, told, trace=asked.trace, timed_out=completed.timed_out)
 
 
 async def check_types(asked: Measurement) -> Observation:
@@ -93,14 +90,13 @@ async def check_types(asked: Measurement) -> Observation:
     Raises:
         BoxError: the box did not work.
     """
-    command = ("cargo", "check", "--workspace", "--tests")
     with scratch_folder("cargo") as place:
         session, completed = await BoxedRunner.under(place, asked).run({"do": "check"}, asked.timeout_s)
-    tail = records.rendered(session)
+    told = Told(("cargo", "check", "--workspace", "--tests"), records.rendered(session))
     project = _project(session, completed, asked)
     if isinstance(project, Unusable):
-        return nothing(project, completed, command=command, tail=tail)
-    return records.observe(project, session, frozenset(), trace=False, timed_out=False, command=command, tail=tail)
+        return told.nothing(project, completed)
+    return records.observe(project, session, frozenset(), told, trace=False, timed_out=False)
 
 
 def _project(session: Session, completed: Completed, asked: Measurement) -> Project | Unusable:

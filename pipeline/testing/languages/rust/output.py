@@ -37,7 +37,6 @@ class Target(Said):
     name: str
     src_path: str
     test: bool = True
-    doctest: bool = False
 
     @property
     def is_test(self) -> bool:
@@ -87,7 +86,6 @@ class Diagnostic(Said):
 class CompilerMessage(Said):
     """A compiler error with the target that it is in."""
 
-    manifest_path: str
     target: Target
     message: Diagnostic
 
@@ -160,13 +158,11 @@ class TooMany(Line):
 
 
 class TestEnded(ProcessLine):
-    """A record that a test ended; see `exec_guard.Watch` for the calls that its process attempted."""
+    """A record that a test ended; `left_aside`: in another than the first thread of its process."""
 
     kind: Literal["ended"]
     id: str
-    replaced: bool = False
     left_aside: bool = False
-    unwatched: str = ""
 
 
 class DoctestsRan(ProcessLine):
@@ -256,14 +252,12 @@ class Printed:
         name: The test, as libtest calls it; its thread has this name.
         stdout: What libtest printed.
         stderr: What the test printed, panics with their backtraces among it.
-        root: Where the compiler ran: panics name files from there.
         cwd: Where the test ran: backtraces name files from there.
     """
 
     name: str
     stdout: str
     stderr: str
-    root: str
     cwd: str
 
     @cached_property
@@ -295,7 +289,7 @@ def of_panic(printed: Printed, project: Project, *, at: Frame) -> Fault:
         said = returned["said"] if returned is not None else "failed without a panic"
         return Fault(chain=(Raised(kind="Err", bases=("AssertionError",), message=_cut(said)),), frames=(at,))
     file, number = panic.place
-    place = project.frame(file, printed.root, number)
+    place = project.frame(file, project.workspace, number)
     frames = _frames(panic.stack, project, printed.cwd)
     innermost = next((frame for frame in reversed(frames) if frame.path), place)
     path, line = innermost.path.removesuffix(REGION), innermost.line

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import CollectionError, Layout, RunState
-from pipeline.testing.languages.runners.sessions import COMPILING, Session, Unusable, line_in
+from pipeline.testing.languages.runners.sessions import COMPILING, Compiled, Session, Unusable
 from pipeline.testing.languages.rust import output
 from pipeline.testing.languages.rust.sources import Crate, TestFunction, read_crate, text_of
 
@@ -82,20 +82,17 @@ class Doctest:
 
 
 @dataclass(frozen=True)
-class Project:
-    """A compiled workspace. `measured` are its files, `workspace` is its path in the box.
+class Project(Compiled):
+    """A compiled workspace.
 
     `folders` are those of its packages. `hidden` are tests that the sources show in a target that did not compile.
     """
 
-    measured: Files
-    workspace: str
     folders: Mapping[str, str]
     units: tuple[Unit, ...]
     tests: Mapping[str, Test]
     hidden: Mapping[str, Test]
     doctests: Mapping[str, Doctest]
-    errors: tuple[CollectionError, ...]
 
     @cached_property
     def files(self) -> dict[str, str]:
@@ -139,10 +136,6 @@ class Project:
         """Return whether a line states failure without looking at anything; in an unreadable file it may."""
         return (path, number) in self._bare or any(path in unit.crate.unread for unit in self.units)
 
-    def line(self, path: str, number: int) -> str:
-        """Return a line of a file of the workspace."""
-        return line_in(self.measured, path, number)
-
     def frame(self, file: str, folder: str, line: int, function: str = "") -> output.Frame:
         """Return a traceback frame, given a file as the compiler or a backtrace in a folder names it.
 
@@ -184,7 +177,7 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
         if target.test and target.kind[0] not in {"custom-build", "bench"}
     )
     folders = {one.name: posixpath.dirname(_below(one.manifest_path, workspace)) for one in metadata.packages}
-    project = Project(measured, workspace, folders, units, {}, {}, {}, ())
+    project = Project(measured, workspace, (), folders, units, {}, {}, {})
     errors = _errors(project, messages, metadata)
     broken = {error.path for error in errors}
     tests = {test.id: test for unit in units if unit.names is not None for test in _tests(unit, unit.names)}

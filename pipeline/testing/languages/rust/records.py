@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.observation import Ended, Fault, Frame, Observation, Raised, Reach, RunState, TestRecord
 from pipeline.testing.languages.runners.exec_guard import REPLACED, how_ended
-from pipeline.testing.languages.runners.sessions import TAIL, Session, relative, state_of, unwatched, with_last_outcome
+from pipeline.testing.languages.runners.sessions import Session, Told, relative, state_of
 from pipeline.testing.languages.rust import output
 from pipeline.testing.languages.sources.syntax_trees import with_helpers
 
@@ -29,11 +29,10 @@ def observe(
     project: Project,
     session: Session,
     asked: frozenset[str],
+    told: Told,
     *,
     trace: bool,
     timed_out: bool,
-    command: tuple[str, ...],
-    tail: str,
 ) -> Observation:
     """Return the observation of a run of chosen tests.
 
@@ -41,10 +40,9 @@ def observe(
         project: What was compiled.
         session: The records of the run.
         asked: The ids to run; examples run by the package, asked or not.
+        told: What people are told of it.
         trace: Say what the tests reach, as far as it is known.
         timed_out: The box ended the run.
-        command: What a person would type.
-        tail: What the compiler said, for people.
     """
     there = [(test, test.function) for test in (*project.tests.values(), *project.hidden.values())]
     documented = [(test, test.id) for test in project.doctests.values()]
@@ -57,7 +55,7 @@ def observe(
         reason = (test.source and test.source.ignored) or "ignored"
         skipped = {"outcome": Ended.SKIPPED, "phase": "call", "reason": reason}
         records[test.id] = records[test.id].model_copy(update=skipped)
-    said: list[str] = [tail, *unwatched(line.unwatched for line in session.of(output.TestEnded))]
+    said: list[str] = []
     for line in session.records:
         if isinstance(line, output.TestEnded) and line.id in asked:
             test = project.tests[line.id]
@@ -69,19 +67,10 @@ def observe(
             records |= {entry: one for entry, one in found.items() if entry in asked and not records[entry].ran}
             said.append(line.stdout + line.stderr)
     records |= {entry: record for entry, record in _untold(project, session, records).items() if entry in asked}
-    state, detail = state_of(session, timed_out=timed_out)
+    end = state_of(session, timed_out=timed_out)
     if not session.fault and (too_many := output.excess(session)):
-        state, detail = RunState.UNUSABLE, too_many
-    return Observation(
-        state=state,
-        detail=detail,
-        records=with_last_outcome(records, session, state),
-        collection_errors=project.errors,
-        files=project.files,
-        layout=project.layout,
-        command=command,
-        tail=_STACK.sub("", "\n".join(said)).replace(f"{project.workspace}/", "")[-TAIL:],
-    )
+        end = RunState.UNUSABLE, too_many
+    return told.observation(project, session, records, end, said, _STACK)
 
 
 def rendered(session: Session) -> str:
@@ -94,7 +83,7 @@ def rendered(session: Session) -> str:
 def _ran(project: Project, test: Test, line: output.TestEnded, record: TestRecord, *, trace: bool) -> TestRecord:
     outcome = _outcome(test, line)
     cwd = f"{project.workspace}/{test.unit.folder}".rstrip("/")
-    printed = output.Printed(test.name, line.stdout, line.stderr, root=project.workspace, cwd=cwd)
+    printed = output.Printed(test.name, line.stdout, line.stderr, cwd)
     fault = _fault(project, test, line, printed) if outcome is Ended.FAILED else None
     # nothing is traced: of a test that passes it is not known what it reached, only what it mentions
     reach = _reach(project, test, fault, printed) if trace and fault is not None else None

@@ -20,7 +20,7 @@ from pipeline.characters import HIDDEN, escaped
 from pipeline.testing.languages.sources.syntax_trees import first_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 MAX_BYTES: Final = 256 * 1024
@@ -223,29 +223,21 @@ _SHOWN: Final = 40
 
 
 @dataclass(frozen=True)
-class Region:
-    """A test region, as indices of tokens: the first of its attributes, and its braces.
+class Module:
+    """A module that is a test region or may hold some, as indices of tokens: its first attribute, and its braces.
 
     Args:
-        is_bare: It is `#[cfg(test)] mod name {`, without another attribute, documentation or `pub`.
         path: The names of the modules around it, outermost first, then its own.
+        is_region: Else it is production.
+        is_bare: It is `#[cfg(test)] mod name {`, without another attribute, documentation or `pub`.
     """
 
     first: int
     opening: int
     closing: int
-    is_bare: bool
-    path: tuple[bytes, ...] = ()
-
-
-@dataclass(frozen=True)
-class Around:
-    """A production module that may hold test regions, as indices of tokens: its first attribute, and its braces."""
-
-    first: int
-    opening: int
-    closing: int
     path: tuple[bytes, ...]
+    is_region: bool = False
+    is_bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,40 +246,36 @@ class RustFile:
 
     source: bytes
     tokens: Tokens
-    regions: tuple[Region, ...]
-    around: tuple[Around, ...] = ()
+    regions: tuple[Module, ...]
+    around: tuple[Module, ...]
 
-    def inside(self, region: Region) -> tuple[int, int]:
+    def inside(self, region: Module) -> tuple[int, int]:
         """Return the start and end of a region's inside, in bytes."""
         return self.tokens.all[region.opening].end, self.tokens.all[region.closing].start
 
-    def start(self, region: Region) -> int:
+    def start(self, region: Module) -> int:
         """Return the start of a region, in bytes."""
         return self.tokens.all[region.first].start
 
     def outside(self) -> list[bytes]:
         """Return the source in pieces without the insides of its regions: one piece more than there are regions."""
         insides = [self.inside(region) for region in self.regions]
-        starts = [0, *(end for _, end in insides)]
-        ends = [*(start for start, _ in insides), len(self.source)]
-        return [self.source[start:end] for start, end in zip(starts, ends, strict=True)]
+        return [self.source[start:end] for start, end in _between(insides, len(self.source))]
 
-    def is_before_inner(self, region: Region) -> bool:
+    def is_before_inner(self, region: Module) -> bool:
         """Return whether inner attributes or documentation follow the region: no item may come before these."""
         behind = region.closing + 1
         if behind < len(self.tokens.all) and self.tokens.all[behind].kind is TokenKind.INNER_DOC:
             return True
         return self.tokens.text(behind) == b"#" and self.tokens.text(behind + 1) == b"!"
 
-    def code(self, *, without: Region | None = None) -> list[bytes]:
+    def code(self, *, without: Module | None = None) -> list[bytes]:
         """Return the tokens without the insides of regions, and without the whole of region `without`."""
         left_out = [
             (region.first, region.closing + 1) if region is without else (region.opening + 1, region.closing)
             for region in self.regions
         ]
-        starts = [0, *(end for _, end in left_out)]
-        ends = [*(start for start, _ in left_out), len(self.tokens.all)]
-        kept = (self.tokens.all[start:end] for start, end in zip(starts, ends, strict=True))
+        kept = (self.tokens.all[start:end] for start, end in _between(left_out, len(self.tokens.all)))
         return [token.text for tokens in kept for token in tokens]
 
     def reaches(self) -> Iterator[tuple[str, int]]:
@@ -296,6 +284,11 @@ class RustFile:
             for index in range(region.opening + 1, region.closing):
                 if what := _reach(self.tokens, index):
                     yield what, self.tokens.all[index].start
+
+
+def _between(left_out: Sequence[tuple[int, int]], end: int) -> Iterable[tuple[int, int]]:
+    """Return the start and end of each piece that is left between others."""
+    return zip([0, *(behind for _, behind in left_out)], [*(before for before, _ in left_out), end], strict=True)
 
 
 def read_rust(source: bytes) -> RustFile | SourceFault:
@@ -313,8 +306,8 @@ def read_rust(source: bytes) -> RustFile | SourceFault:
             "is not understood by the Rust parser; what a test region is would be a guess",
         )
     found = tuple(_modules(tokens))
-    regions = tuple(module for module in found if isinstance(module, Region))
-    file = RustFile(source, tokens, regions, tuple(module for module in found if isinstance(module, Around)))
+    regions, around = (tuple(one for one in found if one.is_region is wanted) for wanted in (True, False))
+    file = RustFile(source, tokens, regions, around)
     modules = sources.modules(top)
     for region in file.regions:
         if file.inside(region) not in modules:
@@ -342,9 +335,9 @@ class _Head:
         return all(_name(attribute) in _COMPILERS for attribute in self.attributes)
 
 
-def _modules(tokens: Tokens) -> Iterator[Region | Around]:
+def _modules(tokens: Tokens) -> Iterator[Module]:
     index = 0
-    around: list[Around] = []
+    around: list[Module] = []
     while index < len(tokens.all):
         while around and index > around[-1].closing:
             around.pop()
@@ -355,10 +348,11 @@ def _modules(tokens: Tokens) -> Iterator[Region | Around]:
         closing = tokens.partner[head.opening]
         path = (*(around[-1].path if around else ()), _plain(tokens.text(head.opening - 1)))
         if head.is_region():
-            yield Region(index, head.opening, closing, head.is_bare and len(head.attributes) == 1, path)
+            is_bare = head.is_bare and len(head.attributes) == 1
+            yield Module(index, head.opening, closing, path, is_region=True, is_bare=is_bare)
             index = closing + 1
         elif head.is_production():
-            around.append(Around(index, head.opening, closing, path))
+            around.append(Module(index, head.opening, closing, path))
             yield around[-1]
             index = head.opening + 1
         else:

@@ -17,7 +17,7 @@ from operator import itemgetter
 from posixpath import commonprefix
 from typing import TYPE_CHECKING, Final
 
-from pipeline.testing.languages.rust.regions import Around, Region, RustFile, SourceFault, line_of, read_rust
+from pipeline.testing.languages.rust.regions import Module, RustFile, SourceFault, line_of, read_rust
 from pipeline.testing.languages.sources import Unspliced
 
 if TYPE_CHECKING:
@@ -203,18 +203,18 @@ class _Plan:
     file: RustFile
 
     @cached_property
-    def regions(self) -> dict[Key, Region]:
+    def regions(self) -> dict[Key, Module]:
         return {key: region for region, key in zip(self.file.regions, _keys(self.file.regions), strict=True)}
 
     @cached_property
-    def modules(self) -> dict[Key, Around]:
+    def modules(self) -> dict[Key, Module]:
         return {key: module for module, key in zip(self.file.around, _keys(self.file.around), strict=True)}
 
     @cached_property
     def texts(self) -> dict[Key, bytes]:
         return {key: self.file.source[slice(*self.span(region))] for key, region in self.regions.items()}
 
-    def span(self, module: Region | Around) -> tuple[int, int]:
+    def span(self, module: Module) -> tuple[int, int]:
         tokens = self.file.tokens.all
         return tokens[module.first].start, tokens[module.closing].end
 
@@ -222,7 +222,7 @@ class _Plan:
     def parents(self) -> dict[int, Key | None]:
         """Return the innermost module around each region and module (None at the top level), by its first token."""
         found: dict[int, Key | None] = {}
-        around: list[tuple[Key, Around]] = []
+        around: list[tuple[Key, Module]] = []
         for module, key in sorted(
             [(module, key) for key, module in (*self.regions.items(), *self.modules.items())],
             key=lambda pair: pair[0].first,
@@ -230,7 +230,7 @@ class _Plan:
             while around and around[-1][1].closing < module.first:
                 around.pop()
             found[module.first] = around[-1][0] if around else None
-            if isinstance(module, Around):
+            if not module.is_region:
                 around.append((key, module))
         return found
 
@@ -245,7 +245,7 @@ class _Plan:
             found[self.parents[module.first]].append((frozenset(inside), self.span(module)))
         return found
 
-    def indentation(self, region: Region) -> bytes:
+    def indentation(self, region: Module) -> bytes:
         start = self.file.start(region)
         line = self.file.source[self.file.source.rfind(b"\n", 0, start) + 1 : start]
         return line if not line.strip(_BLANKS) else b""
@@ -256,7 +256,7 @@ class _Plan:
         return [token.text for at, token in enumerate(self.file.tokens.all) if at not in inside]
 
 
-def _keys(modules: tuple[Region, ...] | tuple[Around, ...]) -> Iterator[Key]:
+def _keys(modules: tuple[Module, ...]) -> Iterator[Key]:
     seen: Counter[tuple[bytes, ...]] = Counter()
     for module in modules:
         yield module.path, seen[module.path]

@@ -70,6 +70,7 @@ _NO_NUMBERS: Final = re.compile(r"string|^list|^tuple")
 _INTEGER: Final = re.compile(r"(?P<digits>[0-9][0-9a-fA-FxXoO_]*?)(?P<suffix>(?:[iu](?:8|16|32|64|128|size)|n)?)")
 _FLOAT: Final = re.compile(r"[0-9][0-9_]*\.[0-9]+")
 _MOST_DIGITS: Final = 18
+_COMPILED: Final = frozenset({"block", "declaration_list"})
 _STRING: Final = re.compile(rb"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
 
 
@@ -112,8 +113,20 @@ class Grammar(Conditions):
         return not self._parsed(source).has_error
 
     def stopped(self, source: bytes, place: int) -> bytes | None:
-        """Return a source that does not compile if what stands at a place of it is compiled; None: nobody can tell."""
-        return self.stopped_within(self._parsed(source), place)
+        """Return a source that does not compile if what stands at a place of it is compiled; None: nobody can tell.
+
+        What stops the compiler is put into the innermost block; a single statement of that may still be left out.
+        """
+        if not self.stop:
+            return None
+        within = self._parsed(source).descendant_for_byte_range(place, place)
+        while within is not None and within.type not in _COMPILED:
+            within = within.parent
+        if within is None or not self.in_parts:
+            return source + b"\n" + self.stop + b"\n"
+        inner = [child for child in within.named_children if child.type == "inner_attribute_item"]
+        at = inner[-1].end_byte if inner else within.start_byte + 1
+        return source[:at] + b" " + self.stop + b" " + source[at:]
 
     def candidates(self, path: str, source: bytes, lines: Collection[int], on: Platform) -> Iterator[Mutant]:
         """Yield the faults that are possible on some lines; none if the file has a syntax error.

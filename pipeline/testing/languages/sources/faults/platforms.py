@@ -35,7 +35,6 @@ _LEAVES: Final = frozenset(
 )  # fmt: skip
 _BLOCKS: Final = frozenset({"block", "statement_block", "statement_list", "expression_statement", "else_clause"})
 _FALLS: Final = frozenset({"switch_case", "switch_default"})
-_COMPILED: Final = frozenset({"block", "declaration_list"})
 _CALLS: Final = frozenset({"call", "call_expression"})
 _NOT: Final = frozenset({"not_operator", "unary_expression"})
 _BOTH: Final = frozenset({"boolean_operator", "binary_expression", "comparison_operator"})
@@ -84,7 +83,7 @@ class Conditions:
     Args:
         language: What reads it.
         hint: What stands in each source that has any such condition.
-        names: What its programs call a platform, with what that is on one.
+        names: What its programs call a system or a processor, with what that is on each of them.
         constants: The query for names that are given a value at the top (`@name`, `@value`), and for all that binds a
             name (`@bound`): one that is bound twice is no constant.
         atom: Whether what only this language has holds.
@@ -95,36 +94,21 @@ class Conditions:
 
     language: Language
     hint: re.Pattern[bytes]
-    names: Callable[[Platform], Mapping[bytes, str]]
+    names: Mapping[bytes, Mapping[str, str]]
     constants: str = ""
     atom: Callable[[Node, Platform], Truth] = lambda _node, _platform: None
     uncompiled: Callable[[str, Node, Platform], Iterable[Node]] = lambda _path, _top, _platform: ()
     stop: bytes = b""
     in_parts: bool = False
 
-    def stopped_within(self, top: Node, place: int) -> bytes | None:
-        """Return a source that does not compile if what stands at a place of it is compiled; None: nobody can tell.
-
-        What stops the compiler is put into the innermost block; a single statement of that may still be left out.
-        """
-        if not self.stop:
-            return None
-        source = top.text or b""
-        within = top.descendant_for_byte_range(place, place)
-        while within is not None and within.type not in _COMPILED:
-            within = within.parent
-        if within is None or not self.in_parts:
-            return source + b"\n" + self.stop + b"\n"
-        inner = [child for child in within.named_children if child.type == "inner_attribute_item"]
-        at = inner[-1].end_byte if inner else within.start_byte + 1
-        return source[:at] + b" " + self.stop + b" " + source[at:]
-
     def off(self, path: str, top: Node, on: Platform) -> frozenset[int]:
         """Return the ids of the nodes in which a fault changes nothing on a platform."""
         uncompiled = frozenset(node.id for node in self.uncompiled(path, top, on))
         if top.id in uncompiled or not self.hint.search(top.text or b""):
             return uncompiled
-        decided = _Decided(self, on, self.names(on))
+        here = (on.system, on.machine)
+        names = {name: known[one] for name, known in self.names.items() for one in here if one in known}
+        decided = _Decided(self, on, names)
         decided.learn(top)
         return uncompiled.union(node.id for node in decided.nodes(top))
 
