@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pydantic import JsonValue, ValidationError
 
-from pipeline.config.commits import styled
 from pipeline.errors import UserError
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import Findings, ProposedIssue, ProposedIssues, QuotedFinding, spaced_once
@@ -19,14 +18,14 @@ from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.rules import going_along
 from pipeline.matrix.recipes.step_table import Checkpoint, StepEvent, StepSignal
 from pipeline.matrix.recipes.templates import only_reference
+from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
 from pipeline.repo import SigningError
 from pipeline.run import tracker
-from pipeline.run.run_ref import drop_publication
-from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature
+from pipeline.steps.publication.commits import Chain, Planned, assisted_by, message_of
 from pipeline.steps.publication.follow_ups import Item, file_items, title_of
-from pipeline.steps.publication.moving import intend, is_published, move, onto_line, refusal_of_files
-from pipeline.steps.publication.publisher import Base, Blocked, choose, intended, note_published, since, under_way
+from pipeline.steps.publication.moving import intended, onto_line, put_on_branch, refusal_of_files
+from pipeline.steps.publication.publisher import Base, Blocked, Built, since
 from pipeline.steps.publication.suite_check import held_md, hold_over
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import RecipeContext, below, tree_with
@@ -58,9 +57,7 @@ class Wanted:
 Made: TypeAlias = Wanted | StepEvent | None
 
 
-async def put_on_branch(
-    ctx: RecipeContext, make: Callable[[Base], Awaitable[Made]]
-) -> PublishIntended | StepEvent | None:
+async def _put(ctx: RecipeContext, make: Callable[[Base], Awaitable[Made]]) -> PublishIntended | StepEvent | None:
     """Return what the branch holds now, None where there is nothing to publish.
 
     Where the branch cannot be moved it is the event that says why, and nothing of the user's has changed.
@@ -71,51 +68,34 @@ async def put_on_branch(
     """
     moved_on = ""
     for _ in range(_TRIES):
-        tried, first = intended(ctx), not under_way(ctx)
-        if not tried and ctx.stopping != "no":
+        if not intended(ctx) and ctx.stopping != "no":
             return _stopped(ctx)
-        if not tried or not is_published(ctx, tried[-1].commits[-1]):
-            base = choose(ctx)
-            if isinstance(base, Blocked):
-                return StepEvent(signal=StepSignal.BRANCH_MOVED, note=base.why)
-            if not tried or (tried[-1].base or ctx.run.info.start_commit) != base.commit:
-                made = await make(base)
-                if not isinstance(made, Wanted):
-                    return made
-                refused = _intended(ctx, base, made)
-                if refused is not None:
-                    return refused
-            new = intended(ctx)[-1].commits[-1]
-            if ctx.hub is not None and (why := await ctx.hub.checkpoint(ctx.run, commit=new)) is not None:
-                return StepEvent(signal=StepSignal.BRANCH_MOVED, note=why)
-            refusal = move(ctx, new, base, first=first)
-            if refusal is not None and refusal.signal is Signal.TIP_MOVED:
-                moved_on = refusal.note
-                continue
-            if refusal is not None:
-                return StepEvent(signal=StepSignal(refusal.signal.value), note=refusal.note)
-        said = note_published(ctx)
-        drop_publication(ctx.repository, ctx.run)
-        return said
+        said = await put_on_branch(ctx, partial(_build, ctx, make), ctx.hub)
+        if isinstance(said, Blocked):
+            return StepEvent(signal=StepSignal.BRANCH_MOVED, note=said.why)
+        if not isinstance(said, Event):
+            return said
+        if said.signal is not Signal.TIP_MOVED:
+            return StepEvent(signal=StepSignal(said.signal.value), note=said.note)
+        moved_on = said.note
     return StepEvent(signal=StepSignal.BRANCH_MOVED, note=f"{moved_on}, again and again")
 
 
-def _intended(ctx: RecipeContext, base: Base, wanted: Wanted) -> StepEvent | None:
-    """Make the commit, to be published next; return why it cannot be."""
-    repository, start = ctx.repository, ctx.run.info.start_commit
+async def _build(ctx: RecipeContext, make: Callable[[Base], Awaitable[Made]], base: Base) -> Built | StepEvent | None:
+    """Return the commit, to be published next; or why it cannot be."""
+    wanted = await make(base)
+    if not isinstance(wanted, Wanted):
+        return wanted
     by = f"Step {ctx.step.id} of the recipe {ctx.run.recipe.name}, {ctx.run.info.run_id}."
     message = message_of(wanted.title, f"{wanted.body}\n\n{by}".strip(), _trailers(ctx))
     try:
-        who, key = signature(ctx), repository.signing_key()
-        ticket = ctx.run.info.issue or ctx.run.info.run_id
-        message = styled(message, ctx.config.commits, ticket, f"{who.name} <{who.email}>")
-        commit = repository.commit_tree(wanted.tree, (base.commit,), message, who, sign=key)
+        chain = Chain(ctx, base)
+        chain.add(wanted.tree, message)
     except SigningError as error:
         return _stopped(ctx) if ctx.stopping != "no" else StepEvent(signal=StepSignal.SIGNING_FAILED, note=str(error))
     if ctx.stopping != "no":  # the last moment: what is intended is brought to its end
         return _stopped(ctx)
-    intend(ctx, (commit,), wanted.filed, None if base.commit == start else base.commit)
-    return None
+    return Built(chain.commits, wanted.filed)
 
 
 def _trailers(ctx: RecipeContext) -> list[tuple[str, str]]:
@@ -133,7 +113,7 @@ _MEASURED: Final = "suite.md"
 
 async def publish(ctx: RecipeContext) -> StepEvent:
     """Return PUBLISHED, also where nothing was changed; NOT_MET where a test breaks; or what is in the way."""
-    done = await put_on_branch(ctx, partial(_made, ctx))
+    done = await _put(ctx, partial(_made, ctx))
     return done if isinstance(done, StepEvent) else _told(ctx, done)
 
 
@@ -238,7 +218,7 @@ async def file(ctx: RecipeContext) -> StepEvent:
     items, faults = _items(ctx)
     if faults:
         return StepEvent(signal=StepSignal.NOT_MET, note="; ".join(faults))
-    done = await put_on_branch(ctx, partial(_filed_on, ctx, items))
+    done = await _put(ctx, partial(_filed_on, ctx, items))
     return done if isinstance(done, StepEvent) else _filed(ctx, items, done)
 
 
