@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -155,7 +154,7 @@ async def _broken(ctx: RecipeContext, tree: str, under: str) -> StepEvent | None
         ctx.write(_name(ctx, _MEASURED), "Nothing is known to run tests here: nothing was measured.\n")
         return None
     await prepared(ctx)
-    held = await hold_over(ctx, tree, under, datetime.fromisoformat(ctx.run.info.started_at).date())
+    held = await hold_over(ctx, tree, under)
     name = ctx.write(_name(ctx, _MEASURED), held_md(held))
     if not held.lost:
         return None
