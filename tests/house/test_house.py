@@ -29,7 +29,7 @@ CEILINGS: Final = {
     "pipeline/faces": 6828,
     "pipeline/agents": 6498,
     "pipeline/judge": 5281,
-    "pipeline/matrix": 4523,
+    "pipeline/matrix": 4517,
     "pipeline/sandbox": 3679,
     "pipeline/run": 3255,
     "pipeline/config": 1745,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_233
+IN_ALL: Final = 70_227
 MODULES: Final = 501
 IMPORTS: Final = 10.62
 """Of a hundred lines of code, those that import; the goal is 9."""
