@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15584,
-    "pipeline/app": 10676,
-    "pipeline/steps": 6868,
+    "pipeline/app": 10675,
+    "pipeline/steps": 6857,
     "pipeline/faces": 6828,
     "pipeline/agents": 6498,
     "pipeline/judge": 5281,
-    "pipeline/matrix": 4517,
+    "pipeline/matrix": 4516,
     "pipeline/sandbox": 3679,
     "pipeline/run": 3255,
     "pipeline/config": 1745,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_227
+IN_ALL: Final = 70_214
 MODULES: Final = 501
 IMPORTS: Final = 10.62
 """Of a hundred lines of code, those that import; the goal is 9."""

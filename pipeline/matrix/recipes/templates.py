@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.matrix.scheduling.patterns import EVERYTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pydantic import JsonValue
 
@@ -124,8 +123,8 @@ def texts_changed(at: str, value: object, change: Callable[[str, str], str]) -> 
     """Return a value of lists and mappings with *change* of each text in it, by its place below *at* and its words."""
     if isinstance(value, str):
         return change(at, value)
-    if isinstance(value, Mapping):
-        known = cast("Mapping[str, object]", value)
+    if isinstance(value, dict):
+        known = cast("dict[str, object]", value)
         return {key: texts_changed(f"{at}/{key}", one, change) for key, one in known.items()}
     if isinstance(value, list | tuple):
         items = cast("list[object]", value)
