@@ -197,10 +197,15 @@ def _told(ctx: RecipeContext, done: PublishIntended | None) -> StepEvent:
         note = f"{commit[:12]} on {branch}: {ctx.repository.subject(commit)}"
         if done.base is not None and done.base != since(ctx):
             note += f"; on top of {done.base[:12]}, and measured there"
-    name = ctx.lane_name
-    ctx.write(_name(ctx, f"{name}.md"), f"{note}\n{sections(('Files', bullets(f'`{path}`' for path in paths)))}")
-    payload = ctx.write_json(_name(ctx, f"{name}.json"), {"commit": commit, "branch": branch, "files": list(paths)})
-    return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(payload,))
+    said = sections(("Files", bullets(f"`{path}`" for path in paths)))
+    return _leave(ctx, note, said, {"commit": commit, "branch": branch, "files": list(paths)})
+
+
+def _leave(ctx: RecipeContext, note: str, said: str, payload: dict[str, object]) -> StepEvent:
+    """Leave the words and the payload of the step; return PUBLISHED."""
+    ctx.write(_name(ctx, f"{ctx.lane_name}.md"), f"{note}\n{said}")
+    evidence = ctx.write_json(_name(ctx, f"{ctx.lane_name}.json"), payload)
+    return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(evidence,))
 
 
 def _name(ctx: RecipeContext, name: str) -> str:
@@ -247,19 +252,16 @@ def _filed(ctx: RecipeContext, items: Sequence[Item], done: PublishIntended | No
     known = [item.title for item in items if normalised_title(title_of(item.title)) not in taken]
     note = f"{counted(len(filed), 'issue')} filed on {ctx.run.info.branch}"
     note += f", {len(known)} open already" if known else ""
-    name = ctx.lane_name
     said = sections(
         ("Filed", bullets(f"{id_}: {title}" for id_, title in filed)),
         ("Open already, and not filed again", bullets(known)),
     )
-    ctx.write(f"steps/{name}/{name}.md", f"{note}\n{said}")
-    document = {
+    document: dict[str, object] = {
         "commit": None if done is None else done.commits[-1],
         "filed": [{"id": id_, "title": title} for id_, title in filed],
         "open_already": known,
     }
-    payload = ctx.write_json(f"steps/{name}/{name}.json", document)
-    return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(payload,))
+    return _leave(ctx, note, said, document)
 
 
 def _items(ctx: RecipeContext) -> tuple[list[Item], list[str]]:

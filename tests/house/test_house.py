@@ -25,7 +25,7 @@ PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15584,
     "pipeline/app": 10675,
-    "pipeline/steps": 6857,
+    "pipeline/steps": 6856,
     "pipeline/faces": 6828,
     "pipeline/agents": 6498,
     "pipeline/judge": 5281,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_214
+IN_ALL: Final = 70_213
 MODULES: Final = 501
 IMPORTS: Final = 10.62
 """Of a hundred lines of code, those that import; the goal is 9."""
