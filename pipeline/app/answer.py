@@ -400,7 +400,7 @@ class Reply:
         number = len(ctx.run.journal.of(InputGiven)) + 1
         asked = ctx.read(question).rstrip()
         artifact = ctx.write(f"answer-{number}.md", f"{asked}\n\n## Answer of a person\n\n{self.text.strip()}\n")
-        ctx.run.give_input(question, artifact, self.by)
+        ctx.run.tell(InputGiven(question=question, answer=artifact, **self.by.model_dump()))
         ctx.run.queue()
         ctx.go_on()
 

@@ -47,10 +47,9 @@ from pipeline.run.summary_facts import task_words
 from pipeline.sandbox.boxes.orphans import end_lost
 from pipeline.sandbox.escapes import EscapeError
 from pipeline.steps.asking.dispatches import stopped, waiting_for
+from pipeline.steps.publication import moving
 from pipeline.steps.publication.commits import Planned, planned_subjects
 from pipeline.steps.publication.follow_ups import planned_titles
-from pipeline.steps.publication.moving import put_away as put_away_words
-from pipeline.steps.publication.moving import refusal_of_files
 from pipeline.steps.publication.publisher import Base, Blocked, Publisher, choose
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.recipe_context import CollisionError, RecipeContext, Words
@@ -389,7 +388,7 @@ def look_for_conflicts(ctx: Context) -> None:
     if met and (ctx.lane.step in {Step.PUBLISH, Step.FAILURE} or ctx.lane.gate == "commit"):
         ctx.say(f"    not committed: {few(met, _SHOWN)}, where the run writes: publication will refuse to overwrite it")
     elif met:
-        name, names, put = ctx.run.info.run_id, few(met, _SHOWN), put_away_words(ctx.repository, met)
+        name, names, put = ctx.run.info.run_id, few(met, _SHOWN), moving.put_away(ctx.repository, met)
         raise UserError(
             f"You have changes in {names} that are not committed, and {name} writes there. It could not publish "
             f"over them. {put[0].upper()}{put[1:]}",
@@ -436,7 +435,7 @@ def commit_onto(ctx: Publisher, revision: str, work: Callable[[Base], Sequence[P
                 actions=(f"git log {commit[:12]}..{known[:12]}",),
             )
     base = Base(commit, tip, merging=True)
-    refused = refusal_of_files(ctx, base, work(base))
+    refused = moving.refusal_of_files(ctx, base, work(base))
     if refused is not None:
         raise UserError(
             f"Nothing was changed: {refused.why}.",

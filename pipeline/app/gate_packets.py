@@ -26,7 +26,7 @@ from pipeline.run.journal_kinds import StepStarted
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.spending import spent
 from pipeline.run.summary_facts import last_note, usage_of, work_tree
-from pipeline.steps.recipe_context import ReadRun
+from pipeline.steps.recipe_context import Words
 from pipeline.testing.measure.task_evidence import name_of
 from pipeline.vocabulary import Step
 
@@ -306,7 +306,7 @@ def gates_place(names: tuple[str, ...]) -> str:
 
 
 def _gate(run: RecipeRun, name: str, *, alone: bool) -> StepGate:
-    here = ReadRun(run, name)
+    here = Words(run, name)
     step = run.machine.steps[run.state.lanes[name].step]
     return StepGate(
         step=name,

@@ -29,7 +29,7 @@ from pipeline.matrix.recipes.check import Source, checked_source
 from pipeline.matrix.recipes.model import SLUG, Recipe
 from pipeline.matrix.recipes.reading import LARGEST, Problem
 from pipeline.matrix.recipes.saving import Marker, document_text, recipe_text, unclear, with_inputs
-from pipeline.matrix.recipes.templates import literal
+from pipeline.matrix.recipes.templates import literal, texts_changed
 from pipeline.matrix.routing.state import TaskState, TaskStatus
 from pipeline.outcomes import Reason
 from pipeline.repo import PLAIN, Entry, Repository
@@ -272,7 +272,7 @@ def issue_recipe_text(
     base = kept_recipe(run)[0] if run.info.recipe else None
     step = next((one.id for one in base.steps if one.phase == "plan"), "plan") if base is not None else "plan"
     marker = Marker(wanted)
-    given = marker.value("plan", _given(run))
+    given = texts_changed("plan", _given(run), lambda place, text: marker.text(place, literal(text)))
     there = {one.name for one in base.inputs} if base is not None else {"issue"}
     inputs = [{"name": one, "required": True} for one in wanted if one not in there]
     facts = run.info.recipe

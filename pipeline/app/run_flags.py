@@ -30,7 +30,7 @@ from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.summary_facts import work_tree
 from pipeline.sandbox.redaction import MARK, redact
-from pipeline.steps.recipe_context import ReadRun
+from pipeline.steps.recipe_context import Words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -292,7 +292,7 @@ def _require_patterns(run: RecipeRun, areas: Mapping[str, Sequence[Sequence[str]
 
 def _lists(run: RecipeRun, machine: RecipeMachine, again: Sequence[str]) -> dict[str, list[JsonValue]]:
     """Return the items of each `for_each` whose list is kept, or given with the inputs."""
-    read = ReadRun(run)
+    read = Words(run)
     kept = [id_ for id_ in machine.order if id_ in run.state.settled and id_ not in again and id_ != TRUNK]
     lists = {step: below(read.payload_of(id_), keys) for id_ in kept for step, keys in machine.lists_of(id_)}
     found = {step: items[:MOST_ITEMS] for step, items in lists.items() if isinstance(items, list)}

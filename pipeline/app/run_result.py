@@ -26,7 +26,7 @@ from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.spending import spent
 from pipeline.run.summary_facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of
 from pipeline.steps.asking.reviews import all_last_reviews
-from pipeline.steps.recipe_context import ReadRun, Words
+from pipeline.steps.recipe_context import Words
 from pipeline.steps.recipe_outcome import last_decision, left_open, summary_of
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def show_recipe_run(folder: Path, here: Repository) -> RecipeDocument:
     Raises:
         UserError: it is damaged.
     """
-    return shown_from(ReadRun(RecipeRun.load(folder, driving=False)), here)
+    return shown_from(Words(RecipeRun.load(folder, driving=False)), here)
 
 
 def shown_from(ctx: Words, here: Repository, *, driven: bool = False) -> RecipeDocument:

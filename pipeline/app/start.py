@@ -31,7 +31,7 @@ from pipeline.run.files import disk
 from pipeline.run.gates import WAYS_BACK, begun_again
 from pipeline.run.ignored import forget_ignored, include_ignored
 from pipeline.run.info import PREVIOUS_PATCH, RECIPE, ChangeSeen, RunInfo
-from pipeline.run.journal_kinds import PublishOnto
+from pipeline.run.journal_kinds import GatesAsked, PublishOnto
 from pipeline.run.lease import FileLease
 from pipeline.run.preconditions import Start, examine, examine_recipe
 from pipeline.run.recipe_run import RecipeRun, load_run
@@ -108,7 +108,7 @@ class Resumption:
         ctx.go_on()
         new = tuple(gate for gate in WAYS_BACK if gate in self.gates and gate not in ctx.state.gates)
         if new:
-            ctx.run.ask_gates(new)
+            ctx.run.tell(GatesAsked(gates=new))
         for gate in new:
             behind = bool(ctx.state.tasks) if gate == "plan" else ctx.state.current is not None and gate == "split"
             ctx.say(f"    it waits for you at approval point {gate}{_BEHIND if behind else ''}")
@@ -422,7 +422,7 @@ def _go_on(ctx: Context, loaded: Loaded, given: Flags) -> None:
     run.resume(sandbox=ctx.box_facts, flags=run_flags.kept_flags(given, ctx.secrets), program=program)
     changed = run_flags.change_of(run, loaded, ctx.secrets)
     if changed is not None:
-        run.change_config(changed)
+        run.tell(changed)
     said = [*changed.changes] if changed is not None else []
     said += [line for line in without_effect(loaded) if any(f"--set {key} " in line for key in given.values)]
     if (name := run_config.changed_file(ctx.repository, info.start_commit)) is not None:

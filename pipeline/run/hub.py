@@ -33,10 +33,7 @@ from pipeline.run.store import GONE_ON, Claim, claim_ref, is_claim_of, key_of_ru
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pipeline.run.recipe_run import RecipeRun
-    from pipeline.run.run import Run
-
-    AnyRun = Run | RecipeRun
+    from pipeline.run.spending import AnyRun
 
 T = TypeVar("T")
 

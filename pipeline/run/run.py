@@ -144,7 +144,7 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         unsaid = {"lane"} if record.lane == TRUNK else set[str]()
         unsaid |= set[str]() if record.offered_again else {"offered_again"}
         said = record.model_dump(mode="json", exclude=unsaid)
-        self.fold(self.journal.append(DispatchStarted.model_validate(said)))
+        self.tell(DispatchStarted.model_validate(said))
         folder = self.folder / "dispatches" / record.dispatch
         self.at_work[record.dispatch] = folder.is_dir() + sum(1 for _ in folder.parent.glob(f"{folder.name}.lost-*"))
 
@@ -157,7 +157,7 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         said = {"dispatch", "signal", "gate", "tree", "usage", "complaint"}
         said |= set[str]() if result.not_before is None else {"not_before"}
         data = result.model_dump(mode="json", include=said)
-        self.fold(self.journal.append(DispatchFinished.model_validate(data)))
+        self.tell(DispatchFinished.model_validate(data))
         self.at_work.pop(result.dispatch, None)
         self._say_changes(result)
 
@@ -165,15 +165,8 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         if result.gate is None:
             return
         said = ChangeAdmitted if result.gate == "admitted" else ChangeRejected
-        line = self.journal.append(
-            said(
-                dispatch=result.dispatch,
-                paths=tuple(change.path for change in result.changes),
-                dropped=result.dropped,
-                violations=result.violations,
-            )
-        )
-        self.fold(line)
+        paths = tuple(change.path for change in result.changes)
+        self.tell(said(dispatch=result.dispatch, paths=paths, dropped=result.dropped, violations=result.violations))
 
     def fold(self, line: Line) -> None:
         """Take a line of the journal into the state, the records and the results.
@@ -234,10 +227,6 @@ class Run(KeptRun[RunState, Event, Decision]):
         super().fold(line)
         if isinstance(line.data, GatesAsked):
             self.state = replace(self.state, gates=self.state.gates | {*line.data.gates})
-
-    def ask_gates(self, gates: tuple[str, ...]) -> None:
-        """Journal that the run is to wait for a person at these gates, too."""
-        self.fold(self.journal.append(GatesAsked(gates=gates)))
 
     @property
     def issue(self) -> str:

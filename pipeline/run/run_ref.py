@@ -15,8 +15,8 @@ from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, Entry, Repository, TreeChange
 from pipeline.run.activity_file import NOW
 from pipeline.run.lease import refuse_other_driver
-from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.records import ARTIFACT_LIMIT, walk
+from pipeline.run.run import Run
 from pipeline.run.store import GONE_ON, claim_ref, publish_ref, release_claim, run_ref
 from pipeline.run.summary_facts import work_tree
 from pipeline.trees import read_regular
@@ -24,7 +24,6 @@ from pipeline.trees import read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.run.run import Run
     from pipeline.run.spending import AnyRun
 
 HERE_ALONE: Final = frozenset({"lock", NOW, GONE_ON})
@@ -35,9 +34,9 @@ _NEEDED: Final = frozenset({JOURNAL, "run.json", "result.json"})
 _TRIES: Final = 3
 
 
-def trees_of(run: Run | RecipeRun) -> dict[str, str]:
+def trees_of(run: AnyRun) -> dict[str, str]:
     """Return the trees that the run's state names, by the names that they have in the ref."""
-    if isinstance(run, RecipeRun):
+    if not isinstance(run, Run):
         return _trees_of_steps(run)
     state = run.state
     found = {"start": state.start, "head": state.head, "previous-work": state.previous_work}
@@ -55,7 +54,7 @@ def trees_of(run: Run | RecipeRun) -> dict[str, str]:
     return {name: tree for name, tree in found.items() if tree}
 
 
-def _trees_of_steps(run: RecipeRun) -> dict[str, str]:
+def _trees_of_steps(run: AnyRun) -> dict[str, str]:
     """Return where a recipe's run started, and what its writers left."""
     at_work = {name: lane.tree for name, lane in run.state.lanes.items() if lane.tree is not None}
     trees = {f"step-{name}": tree for name, tree in {**run.state.trees, **at_work}.items()}
@@ -64,7 +63,7 @@ def _trees_of_steps(run: RecipeRun) -> dict[str, str]:
     return {"start": run.info.start_tree, **trees}
 
 
-def keep(repository: Repository, run: Run | RecipeRun, *, whole: bool = False) -> None:
+def keep(repository: Repository, run: AnyRun, *, whole: bool = False) -> None:
     """Point the run's ref at its trees; with *whole* at its folder too (secrets never enter it: transcripts are logs).
 
     Args:
@@ -115,7 +114,7 @@ def _point(repository: Repository, run: AnyRun, ref: str, oid: str) -> None:
     )
 
 
-def whole_tree(repository: Repository, run: Run | RecipeRun, largest: int = ARTIFACT_LIMIT) -> str:
+def whole_tree(repository: Repository, run: AnyRun, largest: int = ARTIFACT_LIMIT) -> str:
     """Return a tree of the run's trees, and of its folder but for what only this machine needs.
 
     A file of more bytes than *largest* that no driver needs stays here, and a line in its place says so.

@@ -5,6 +5,7 @@ Also `abandon`, which ends a run that cannot or shall not go on, without any com
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
@@ -12,17 +13,16 @@ from pipeline.matrix.routing.state import Event
 from pipeline.outcomes import Reason
 from pipeline.repo import SigningError
 from pipeline.run import tracker
-from pipeline.run.journal_kinds import PublishIntended
 from pipeline.run.run_ref import drop_publication, give_back_claim
 from pipeline.run.summary_facts import work_tree
-from pipeline.steps.publication.commits import in_form, message_of, run_time, signature, trailers
-from pipeline.steps.publication.follow_ups import file_items, items
-from pipeline.steps.publication.moving import intend, is_published, move, take_back
-from pipeline.steps.publication.publisher import Base, Blocked, choose, note_published
+from pipeline.steps.publication.commits import Chain, message_of, trailers
+from pipeline.steps.publication.follow_ups import items
+from pipeline.steps.publication.moving import put_on_branch, take_back
+from pipeline.steps.publication.publisher import Base, Blocked, Built
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publication.trees import put_on
 from pipeline.vocabulary import Signal
-from todo import NO_EDITS, Status
+from todo import Status
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
@@ -44,62 +44,34 @@ async def run(ctx: Context) -> Event:
             return Event(signal=Signal.HANDLER_FAILED, note=f"left In Progress: {', '.join(left)}", evidence=(name,))
         return Event(signal=Signal.HANDLED, reason=Reason.ESCAPE, note="an escape: read the summary", evidence=(name,))
     try:
-        refused = _commit(ctx, work)
+        said = await put_on_branch(ctx, partial(_build, ctx, work))
+        refused = said.why if isinstance(said, Blocked) else said.note if isinstance(said, Event) else None
     except (SigningError, UserError) as error:
-        refused = Event(signal=Signal.HANDLER_FAILED, note=str(error))
+        refused = str(error)
     give_back_claim(ctx.repository, ctx.run)
     name = write_summary(ctx)
     if refused is not None:
         tracker.put_back(ctx.run, ctx.repository.worktree)
-        return Event(signal=Signal.HANDLER_FAILED, note=refused.note, evidence=(name,))
+        return Event(signal=Signal.HANDLER_FAILED, note=refused, evidence=(name,))
     return Event(signal=Signal.HANDLED, note=f"{ctx.issue} is Todo again; the work is kept", evidence=(name,))
 
 
-def _commit(ctx: Context, work: str) -> Event | None:
-    """Publish the failure: `chore(todo)`, before it the wip commit when `[failure] keep = "wip"`.
+async def _build(ctx: Context, work: str, base: Base) -> Built:
+    """Return the commits of the failure: `chore(todo)`, before it the wip commit when `[failure] keep = "wip"`.
 
     They go on what the user has committed meanwhile, too; a wip commit that does not fit there is left out.
     """
-    repository, info = ctx.repository, ctx.run.info
-    tried = ctx.run.journal.of(PublishIntended)
-    base = choose(ctx)
-    if isinstance(base, Blocked):
-        return Event(signal=Signal.HANDLER_FAILED, note=base.why)
-    if not tried or not is_published(ctx, tried[-1].data.commits[-1]):
-        if not tried or (tried[-1].data.base or info.start_commit) != base.commit:
-            _build(ctx, work, base)
-        refused = move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base, first=not tried)
-        if refused is not None:
-            return refused
-    note_published(ctx)
-    drop_publication(repository, ctx.run)
-    return None
-
-
-def _build(ctx: Context, work: str, base: Base) -> None:
-    repository, info = ctx.repository, ctx.run.info
-    who, key = signature(ctx), repository.signing_key()
-    parent, tree = base.commit, repository.tree_of(base.commit)
-    commits: list[str] = []
+    info, chain = ctx.run.info, Chain(ctx, base)
     if ctx.config.failure.keep == "wip" and work != info.start_tree:
-        put = put_on(repository, tree, info.start_tree, work)
+        put = put_on(ctx.repository, chain.tree, info.start_tree, work)
         if not put.conflicts:
             message = message_of(f"wip: incomplete workflow run for {ctx.issue}", "", trailers(ctx))
-            parent = repository.commit_tree(put.tree, (parent,), in_form(ctx, message, who), who, sign=key)
-            tree = put.tree
-            commits.append(parent)
-    issues = tracker.in_tree(repository, tree)
-    with tracker.as_user_errors(issues):
-        why = ctx.state.failure.value if ctx.state.failure else "failed"
-        text = f"{info.run_id} failed ({why}); branch `{info.branch}`. The work is kept; see its summary."
-        began = issues.read(ctx.issue).status is Status.IN_PROGRESS  # the user has committed it so
-        edits = issues.set_status(ctx.issue, Status.TODO) if began else NO_EDITS
-        edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
-        filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
-    final = tracker.tree_with(repository, tree, issues, edits.then(more))
-    message = message_of(f"chore(todo): {ctx.issue} back to Todo", "", trailers(ctx))
-    commits.append(repository.commit_tree(final, (parent,), in_form(ctx, message, who), who, sign=key))
-    intend(ctx, commits, filed, None if base.commit == info.start_commit else base.commit)
+            chain.add(put.tree, message)
+    why = ctx.state.failure.value if ctx.state.failure else "failed"
+    text = f"{info.run_id} failed ({why}); branch `{info.branch}`. The work is kept; see its summary."
+    final, filed = chain.tracked(ctx.issue, Status.TODO, text, items(ctx))
+    chain.add(final, message_of(f"chore(todo): {ctx.issue} back to Todo", "", trailers(ctx)))
+    return Built(chain.commits, filed)
 
 
 def abandon(ctx: Context) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from pipeline.steps import own_steps
 from pipeline.steps.asking.artifacts import evidence_md, functions_of, suspicions_md, work_notes_md
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
-from pipeline.steps.asking.reviews import Review, ask_reviewers, last_review, reports_of, review_artifacts, summarise
+from pipeline.steps.asking.reviews import Review, ask_reviewers, event_of, last_review, reports_of, review_artifacts
 from pipeline.steps.evidence.green import probes_name
 from pipeline.steps.evidence_records import baseline_of, known_tests, quarantine_of_run, read_evidence
 from pipeline.steps.judgements import already_name
@@ -87,13 +87,7 @@ async def run(ctx: Context) -> Event:
             tree = head
             for finding in must:
                 tree = apply_edit(ctx, tree, finding.edit) or tree if finding.edit is not None else tree
-    return Event(
-        signal=reviewed.signal,
-        tree=tree,
-        blockers=reviewed.outcome.on_record,
-        note=summarise(reviewed),
-        evidence=tuple(names),
-    )
+    return event_of(reviewed, names, tree)
 
 
 def _done(ctx: Context) -> tuple[list[Task], dict[str, tuple[str, ...]]]:

@@ -146,10 +146,4 @@ async def review(ctx: Context) -> Event:
         return answers
     check, simplify = reviews.reports_of(answers)
     reviewed = signal_of_report.review_draft(review.ledger, review.number, check, simplify)
-    names = review.record(reviewed, check, simplify, ctx.state.start)
-    return Event(
-        signal=reviewed.signal,
-        blockers=reviewed.outcome.on_record,
-        note=reviews.summarise(reviewed),
-        evidence=names,
-    )
+    return reviews.event_of(reviewed, review.record(reviewed, check, simplify, ctx.state.start))

@@ -1,14 +1,12 @@
 """PUBLISH (phase 9): code, tracker and follow-ups as commits on the branch, in one publication.
 
 Before anything is written the suite over the result is held against the baseline once more (`hold`). Where the user has
-committed since the run began, the commits are built on the new tip, and what each claims is measured again there. The
-order makes a crash harmless anywhere: commits as objects, kept by a ref and named in the journal; then the user's
-tracker files put back; then index and files; then compare-and-swap of the branch; then `published`. A crash in between
-leaves our change staged on the old branch, never the reverse.
+committed since the run began, the commits are built on the new tip, and what each claims is measured again there.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
@@ -16,14 +14,12 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
 from pipeline.repo import SigningError
-from pipeline.run.journal_kinds import PublishIntended
-from pipeline.run.run_ref import drop_publication, give_back_claim
+from pipeline.run.run_ref import give_back_claim
 from pipeline.steps.asking.dispatches import stopped
 from pipeline.steps.publication import moving
 from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.follow_ups import evidence, notes, word
-from pipeline.steps.publication.moving import move
-from pipeline.steps.publication.publisher import Base, Blocked, blocked, choose, note_published, start_of
+from pipeline.steps.publication.publisher import Base, Blocked, Built, blocked, start_of
 from pipeline.steps.publication.suite_check import held_md, hold
 from pipeline.steps.publication.summary import write_summary
 from pipeline.vocabulary import Signal
@@ -38,13 +34,16 @@ async def run(ctx: Context) -> Event:
     REGRESSION is returned where a test that passed before the run does not pass over its result, TIP_MOVED where
     somebody moved the branch meanwhile.
     """
-    tried = ctx.run.journal.of(PublishIntended)
-    if not tried or not moving.is_published(ctx, tried[-1].data.commits[-1]):
-        refusal = await _publish(ctx)
-        if refusal is not None:
-            return refusal
-    said = note_published(ctx)
-    drop_publication(ctx.repository, ctx.run)
+    tried = moving.intended(ctx)
+    if not tried and ctx.stopping != "no":
+        return stopped(ctx)
+    if not tried and not ctx.state.nothing_changed and (broken := await _regression(ctx)) is not None:
+        return broken
+    said = await moving.put_on_branch(ctx, partial(_build, ctx), ctx.hub)
+    if isinstance(said, Blocked):
+        return await _parked(ctx, said)
+    if isinstance(said, Event):
+        return said
     give_back_claim(ctx.repository, ctx.run)
     told = notes(ctx)
     name = write_summary(ctx, commits=said.commits, follow_ups=(*said.follow_ups, *told))
@@ -53,50 +52,27 @@ async def run(ctx: Context) -> Event:
     return Event(signal=Signal.PUBLISHED, note=note, evidence=(name, *evidence(ctx)))
 
 
-async def _publish(ctx: Context) -> Event | None:
-    """Move the branch to the run's commits, which are made before if they are not; return what refuses it."""
-    tried = ctx.run.journal.of(PublishIntended)
-    if not tried and ctx.stopping != "no":
-        return stopped(ctx)
-    if not tried and not ctx.state.nothing_changed and (broken := await _regression(ctx)) is not None:
-        return broken
-    base = choose(ctx)
-    if isinstance(base, Blocked):
-        return await _parked(ctx, base)
-    if not tried or (tried[-1].data.base or start_of(ctx).commit) != base.commit:
-        refusal = await _make(ctx, base)
-        if refusal is not None:
-            return refusal
-    new = ctx.run.journal.of(PublishIntended)[-1].data.commits[-1]
-    if ctx.hub is not None and (why := await ctx.hub.checkpoint(ctx.run, commit=new, ends=True)) is not None:
-        return Event(signal=Signal.BRANCH_MOVED, note=why)
-    return move(ctx, new, base, first=not tried)
-
-
-async def _make(ctx: Context, base: Base) -> Event | None:
-    """Make the commits on *base*, to be published next; return why they cannot be."""
+async def _build(ctx: Context, base: Base) -> Built | Blocked | Event:
+    """Return the commits on *base*, to be published next; or why they cannot be."""
     moved = base.commit != start_of(ctx).commit
     refused = moving.refusal_of_files(ctx, base, planned(ctx, base))
     if refused is not None:
-        return await _parked(ctx, refused)
+        return refused
     worded = await word(ctx)
     if isinstance(worded, Event):
         return worded
     try:
-        commits, follow_ups = build_commits(ctx, worded.items, base)
-        lost = await moving.unproven(ctx, base, commits[:-1]) if moved else ()
+        built = build_commits(ctx, worded.items, base)
+        lost = await moving.unproven(ctx, base, built.commits[:-1]) if moved else ()
     except SigningError as error:
         return _unsigned(ctx, error)
     except UserError as error:
         if not moved or not (error.path or "").startswith(ctx.config.tracker.folder):
             raise
-        return await _parked(ctx, blocked(ctx, base, (error.message,)))
+        return blocked(ctx, base, (error.message,))
     if lost:
-        return await _parked(ctx, blocked(ctx, base, lost))
-    if ctx.stopping != "no":  # the last moment: what is intended is brought to its end
-        return stopped(ctx)
-    moving.intend(ctx, commits, follow_ups, base.commit if moved else None)
-    return None
+        return blocked(ctx, base, lost)
+    return built if ctx.stopping == "no" else stopped(ctx)  # the last moment: what is intended is brought to its end
 
 
 async def _parked(ctx: Context, blocked: Blocked) -> Event:
@@ -108,17 +84,17 @@ async def _parked(ctx: Context, blocked: Blocked) -> Event:
     if blocked.mergeable:
         then = f"the changes merge as text; to have that measured and published: {moving.onto_line(ctx)}"
         return Event(signal=Signal.BRANCH_MOVED, note=f"{blocked.why}; {then}", evidence=(name,))
-    on_start = [line.data.commits for line in ctx.run.journal.of(PublishIntended) if line.data.base is None]
+    on_start = [one.commits for one in moving.intended(ctx) if one.base is None]
     if not on_start and blocked.tip is not None:
         worded = await word(ctx)
         if isinstance(worded, Event):
             return worded
         try:
-            commits, follow_ups = build_commits(ctx, worded.items, start_of(ctx))
+            built = build_commits(ctx, worded.items, start_of(ctx))
         except SigningError as error:
             return _unsigned(ctx, error)
-        moving.intend(ctx, commits, follow_ups, None)
-        on_start = [commits]
+        moving.intend(ctx, built, start_of(ctx))
+        on_start = [built.commits]
     then = moving.by_hand(ctx, blocked.tip, on_start[-1]) if blocked.tip is not None else ""
     return Event(signal=Signal.BRANCH_MOVED, note="; ".join(filter(None, (blocked.why, then))), evidence=(name,))
 

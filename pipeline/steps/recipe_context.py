@@ -80,11 +80,12 @@ def tree_with(ctx: RecipeContext, names: Iterable[str]) -> str:
     return ctx.put_together[put]
 
 
+@dataclass
 class Words:
     """What the steps of a run have left, for whoever reads it. `lane_name` is the step that reads."""
 
     run: RecipeRun
-    lane_name: str
+    lane_name: str = TRUNK
 
     def path(self, name: str) -> Path:
         """Return the absolute path of an artifact."""
@@ -158,20 +159,11 @@ class Words:
         return f"{'item' if one.is_item else one.step}{''.join(f'.{key}' for key in one.path)}.txt", text
 
 
-@dataclass
-class ReadRun(Words):
-    """A run that is read only."""
-
-    run: RecipeRun
-    lane_name: str = TRUNK
-
-
 @dataclass(kw_only=True)
 class RecipeContext(Words, DriverContext):
     """The ports of one driver of a recipe's run."""
 
     run: RecipeRun
-    lane_name: str = TRUNK
     told_of: dict[str, Checkpoint] = field(default_factory=dict[str, "Checkpoint"])
     """The steps whose outcome this driver has written."""
     put_together: dict[tuple[tuple[str, str], ...], str] = field(default_factory=dict[tuple[tuple[str, str], ...], str])

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pydantic import JsonValue, ValidationError
 
-from pipeline.config.commits import styled
 from pipeline.errors import UserError
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import Findings, ProposedIssue, ProposedIssues, QuotedFinding, spaced_once
@@ -19,14 +17,14 @@ from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.rules import going_along
 from pipeline.matrix.recipes.step_table import Checkpoint, StepEvent, StepSignal
 from pipeline.matrix.recipes.templates import only_reference
+from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
 from pipeline.repo import SigningError
 from pipeline.run import tracker
-from pipeline.run.run_ref import drop_publication
-from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature
+from pipeline.steps.publication.commits import Chain, Planned, assisted_by, message_of
 from pipeline.steps.publication.follow_ups import Item, file_items, title_of
-from pipeline.steps.publication.moving import intend, is_published, move, onto_line, refusal_of_files
-from pipeline.steps.publication.publisher import Base, Blocked, choose, intended, note_published, since, under_way
+from pipeline.steps.publication.moving import intended, onto_line, put_on_branch, refusal_of_files
+from pipeline.steps.publication.publisher import Base, Blocked, Built, since
 from pipeline.steps.publication.suite_check import held_md, hold_over
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import RecipeContext, below, tree_with
@@ -58,9 +56,7 @@ class Wanted:
 Made: TypeAlias = Wanted | StepEvent | None
 
 
-async def put_on_branch(
-    ctx: RecipeContext, make: Callable[[Base], Awaitable[Made]]
-) -> PublishIntended | StepEvent | None:
+async def _put(ctx: RecipeContext, make: Callable[[Base], Awaitable[Made]]) -> PublishIntended | StepEvent | None:
     """Return what the branch holds now, None where there is nothing to publish.
 
     Where the branch cannot be moved it is the event that says why, and nothing of the user's has changed.
@@ -71,51 +67,34 @@ async def put_on_branch(
     """
     moved_on = ""
     for _ in range(_TRIES):
-        tried, first = intended(ctx), not under_way(ctx)
-        if not tried and ctx.stopping != "no":
+        if not intended(ctx) and ctx.stopping != "no":
             return _stopped(ctx)
-        if not tried or not is_published(ctx, tried[-1].commits[-1]):
-            base = choose(ctx)
-            if isinstance(base, Blocked):
-                return StepEvent(signal=StepSignal.BRANCH_MOVED, note=base.why)
-            if not tried or (tried[-1].base or ctx.run.info.start_commit) != base.commit:
-                made = await make(base)
-                if not isinstance(made, Wanted):
-                    return made
-                refused = _intended(ctx, base, made)
-                if refused is not None:
-                    return refused
-            new = intended(ctx)[-1].commits[-1]
-            if ctx.hub is not None and (why := await ctx.hub.checkpoint(ctx.run, commit=new)) is not None:
-                return StepEvent(signal=StepSignal.BRANCH_MOVED, note=why)
-            refusal = move(ctx, new, base, first=first)
-            if refusal is not None and refusal.signal is Signal.TIP_MOVED:
-                moved_on = refusal.note
-                continue
-            if refusal is not None:
-                return StepEvent(signal=StepSignal(refusal.signal.value), note=refusal.note)
-        said = note_published(ctx)
-        drop_publication(ctx.repository, ctx.run)
-        return said
+        said = await put_on_branch(ctx, partial(_build, ctx, make), ctx.hub)
+        if isinstance(said, Blocked):
+            return StepEvent(signal=StepSignal.BRANCH_MOVED, note=said.why)
+        if not isinstance(said, Event):
+            return said
+        if said.signal is not Signal.TIP_MOVED:
+            return StepEvent(signal=StepSignal(said.signal.value), note=said.note)
+        moved_on = said.note
     return StepEvent(signal=StepSignal.BRANCH_MOVED, note=f"{moved_on}, again and again")
 
 
-def _intended(ctx: RecipeContext, base: Base, wanted: Wanted) -> StepEvent | None:
-    """Make the commit, to be published next; return why it cannot be."""
-    repository, start = ctx.repository, ctx.run.info.start_commit
+async def _build(ctx: RecipeContext, make: Callable[[Base], Awaitable[Made]], base: Base) -> Built | StepEvent | None:
+    """Return the commit, to be published next; or why it cannot be."""
+    wanted = await make(base)
+    if not isinstance(wanted, Wanted):
+        return wanted
     by = f"Step {ctx.step.id} of the recipe {ctx.run.recipe.name}, {ctx.run.info.run_id}."
     message = message_of(wanted.title, f"{wanted.body}\n\n{by}".strip(), _trailers(ctx))
     try:
-        who, key = signature(ctx), repository.signing_key()
-        ticket = ctx.run.info.issue or ctx.run.info.run_id
-        message = styled(message, ctx.config.commits, ticket, f"{who.name} <{who.email}>")
-        commit = repository.commit_tree(wanted.tree, (base.commit,), message, who, sign=key)
+        chain = Chain(ctx, base)
+        chain.add(wanted.tree, message)
     except SigningError as error:
         return _stopped(ctx) if ctx.stopping != "no" else StepEvent(signal=StepSignal.SIGNING_FAILED, note=str(error))
     if ctx.stopping != "no":  # the last moment: what is intended is brought to its end
         return _stopped(ctx)
-    intend(ctx, (commit,), wanted.filed, None if base.commit == start else base.commit)
-    return None
+    return Built(chain.commits, wanted.filed)
 
 
 def _trailers(ctx: RecipeContext) -> list[tuple[str, str]]:
@@ -133,7 +112,7 @@ _MEASURED: Final = "suite.md"
 
 async def publish(ctx: RecipeContext) -> StepEvent:
     """Return PUBLISHED, also where nothing was changed; NOT_MET where a test breaks; or what is in the way."""
-    done = await put_on_branch(ctx, partial(_made, ctx))
+    done = await _put(ctx, partial(_made, ctx))
     return done if isinstance(done, StepEvent) else _told(ctx, done)
 
 
@@ -175,7 +154,7 @@ async def _broken(ctx: RecipeContext, tree: str, under: str) -> StepEvent | None
         ctx.write(_name(ctx, _MEASURED), "Nothing is known to run tests here: nothing was measured.\n")
         return None
     await prepared(ctx)
-    held = await hold_over(ctx, tree, under, datetime.fromisoformat(ctx.run.info.started_at).date())
+    held = await hold_over(ctx, tree, under)
     name = ctx.write(_name(ctx, _MEASURED), held_md(held))
     if not held.lost:
         return None
@@ -218,10 +197,15 @@ def _told(ctx: RecipeContext, done: PublishIntended | None) -> StepEvent:
         note = f"{commit[:12]} on {branch}: {ctx.repository.subject(commit)}"
         if done.base is not None and done.base != since(ctx):
             note += f"; on top of {done.base[:12]}, and measured there"
-    name = ctx.lane_name
-    ctx.write(_name(ctx, f"{name}.md"), f"{note}\n{sections(('Files', bullets(f'`{path}`' for path in paths)))}")
-    payload = ctx.write_json(_name(ctx, f"{name}.json"), {"commit": commit, "branch": branch, "files": list(paths)})
-    return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(payload,))
+    said = sections(("Files", bullets(f"`{path}`" for path in paths)))
+    return _leave(ctx, note, said, {"commit": commit, "branch": branch, "files": list(paths)})
+
+
+def _leave(ctx: RecipeContext, note: str, said: str, payload: dict[str, object]) -> StepEvent:
+    """Leave the words and the payload of the step; return PUBLISHED."""
+    ctx.write(_name(ctx, f"{ctx.lane_name}.md"), f"{note}\n{said}")
+    evidence = ctx.write_json(_name(ctx, f"{ctx.lane_name}.json"), payload)
+    return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(evidence,))
 
 
 def _name(ctx: RecipeContext, name: str) -> str:
@@ -238,7 +222,7 @@ async def file(ctx: RecipeContext) -> StepEvent:
     items, faults = _items(ctx)
     if faults:
         return StepEvent(signal=StepSignal.NOT_MET, note="; ".join(faults))
-    done = await put_on_branch(ctx, partial(_filed_on, ctx, items))
+    done = await _put(ctx, partial(_filed_on, ctx, items))
     return done if isinstance(done, StepEvent) else _filed(ctx, items, done)
 
 
@@ -268,19 +252,16 @@ def _filed(ctx: RecipeContext, items: Sequence[Item], done: PublishIntended | No
     known = [item.title for item in items if normalised_title(title_of(item.title)) not in taken]
     note = f"{counted(len(filed), 'issue')} filed on {ctx.run.info.branch}"
     note += f", {len(known)} open already" if known else ""
-    name = ctx.lane_name
     said = sections(
         ("Filed", bullets(f"{id_}: {title}" for id_, title in filed)),
         ("Open already, and not filed again", bullets(known)),
     )
-    ctx.write(f"steps/{name}/{name}.md", f"{note}\n{said}")
-    document = {
+    document: dict[str, object] = {
         "commit": None if done is None else done.commits[-1],
         "filed": [{"id": id_, "title": title} for id_, title in filed],
         "open_already": known,
     }
-    payload = ctx.write_json(f"steps/{name}/{name}.json", document)
-    return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(payload,))
+    return _leave(ctx, note, said, document)
 
 
 def _items(ctx: RecipeContext) -> tuple[list[Item], list[str]]:

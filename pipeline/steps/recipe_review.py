@@ -6,25 +6,23 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.agents.dispatch.request import Request
 from pipeline.config.agents import Backend
-from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.findings import ReviewOutcome, Stage, StageFindings, apply_advice, apply_review
 from pipeline.judge.reports.markdown import bullets
-from pipeline.judge.reports.parse import parse_report
-from pipeline.judge.reports.reviews import CheckReview, SimplifyReview
 from pipeline.judge.reports.signal_of_report import Reviewed
 from pipeline.matrix.recipes.step_table import Bound, StepEvent, StepSignal
-from pipeline.steps.asking.dispatches import as_form, evidence_of
+from pipeline.steps.asking.dispatches import Answer, report_of
 from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord
-from pipeline.steps.asking.reviews import AnyReview, summarise
+from pipeline.steps.asking.reviews import AnyReview, reports_of, summarise
 from pipeline.steps.recipe_ask import REVIEW, ask_all, handed, not_counting
 from pipeline.steps.recipe_tests import work_between
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.reviews import CheckReview, SimplifyReview
     from pipeline.run.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext
 
@@ -38,19 +36,19 @@ async def review(ctx: RecipeContext) -> StepEvent:
     if any(finding.is_proved for finding in mine.ledger.open):
         work = await work_between(ctx, ctx.base, ctx.tree)
         mine.again = {} if isinstance(work, str) else await proved_again(ctx, mine.ledger, work)
-    results = await ask_all(ctx, [mine.request(role) for role in mine.reviewers])
+    requests = [mine.request(role) for role in mine.reviewers]
+    results = await ask_all(ctx, requests)
     if isinstance(results, StepEvent):
         return results
-    check, simplify = results[0], results[1] if len(results) > 1 else None
-    failed = not_counting(check)
-    if failed is None and simplify is not None and simplify.signal not in {None, *_LEFT_OUT}:
-        failed = not_counting(simplify)
-    if failed is not None:
-        return failed
-    report = as_form(_report(Role.CHECK, check), CheckReview)
-    if has_proofs(report):
-        report = await proved(ctx, report, await work_between(ctx, ctx.base, ctx.tree))
-    return mine.event(report, check, simplify if simplify is not None and simplify.signal is None else None)
+    for one in results:
+        if (one is results[0] or one.signal not in _LEFT_OUT) and (failed := not_counting(one)) is not None:
+            return failed
+    said = (each for each in zip(requests, results, strict=True) if each[1].signal is None)
+    answers = [Answer(report_of(slot, result), result) for slot, result in said]
+    check, simplify = reports_of(answers)
+    if has_proofs(check):
+        check = await proved(ctx, check, await work_between(ctx, ctx.base, ctx.tree))
+    return mine.event(check, simplify, answers)
 
 
 class _Review(AnyReview):
@@ -85,15 +83,13 @@ class _Review(AnyReview):
         known = self.known(role, REVIEW, artifacts, {"diff"})
         return Request(role, REVIEW, self.ctx.tree, artifacts=artifacts, accept=accept, without=without, known=known)
 
-    def event(self, report: CheckReview, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
-        """Write what the reviews mean down, and return it; *report* is what *check* said, with its proofs measured."""
-        advice = _report(Role.SIMPLIFY, simplify) if simplify is not None else None
-        ledger, outcome = apply_review(self.ledger, self.number, report, again=self.again)
-        advice = advice if isinstance(advice, SimplifyReview) else None
-        reviewed = Reviewed(apply_advice(ledger, advice) if advice is not None else ledger, outcome)
-        written = [*self.record(reviewed, report, advice, self.ctx.tree), self.names[-1]]
+    def event(self, check: CheckReview, simplify: SimplifyReview | None, answers: Sequence[Answer]) -> StepEvent:
+        """Write what the reviews mean down, and return it; *check* has its proofs measured."""
+        ledger, outcome = apply_review(self.ledger, self.number, check, again=self.again)
+        reviewed = Reviewed(apply_advice(ledger, simplify) if simplify is not None else ledger, outcome)
+        written = [*self.record(reviewed, check, simplify, self.ctx.tree), self.names[-1]]
         written += [name for name in self.ctx.run.artifacts if name.startswith(f"{self.folder}/accept-")][-1:]
-        evidence = (*written, *(evidence_of(one) for one in (check, simplify) if one is not None))
+        evidence = (*written, *(one.evidence for one in answers))
         signal = _signal(outcome, reviewed.ledger)
         return StepEvent(signal=signal, note=summarise(reviewed), blockers=outcome.on_record, evidence=evidence)
 
@@ -133,13 +129,6 @@ def _last(ctx: RecipeContext) -> ReviewRecord | None:
     names = [_record_name(ctx, visit) for visit in range(1, ctx.lane.visit)]
     kept = [name for name in names if name in ctx.run.artifacts]
     return ReviewRecord.model_validate_json(ctx.run.read(kept[-1])) if kept else None
-
-
-def _report(role: Role, result: DispatchResult) -> Report:
-    report = parse_report(REVIEW, role, None, result.report or {})
-    if isinstance(report, Malformed):
-        raise TypeError(f"{result.dispatch}/result.json holds no review: {report.sentence}")
-    return report
 
 
 def _signal(outcome: ReviewOutcome, ledger: StageFindings) -> StepSignal:

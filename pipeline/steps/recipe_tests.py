@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final, cast
 from pydantic import JsonValue, ValidationError
 
 from pipeline.errors import UserError
-from pipeline.judge.evidence.compare import expectations, failing, judge_green, passed
+from pipeline.judge.evidence.compare import failing, judge_green, passed
 from pipeline.judge.evidence.freeze import canonical
 from pipeline.judge.evidence.observation import PASSING, Observation, RunState
-from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.policy.rights import TestScope
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import Findings, MeasuredTest, TestEvidence
@@ -28,9 +27,9 @@ from pipeline.process import WORKSPACE, Completed, Mount
 from pipeline.programs import Program
 from pipeline.progress import counted, duration
 from pipeline.run.ignored import include_ignored
-from pipeline.run.info import day_of
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.proofs import measured_each
+from pipeline.steps.publication.suite_check import kept_over
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.table import SEVERAL
 from pipeline.testing.measure import kept_runs, setup
@@ -304,10 +303,8 @@ async def _broken(
     if ctx.step.accept is None or not ctx.step.accept.regression or base == tree:
         return (), ()
     before = await measure(ctx, base, what=f"{ctx.lane_name}: the whole suite over what it saw, to compare with")
-    excused = standing(ctx.config.quarantine, tuple(before.records.values()), day_of(ctx.run.info), ())
     failed = kept_runs.seen_failing(ctx.checkout.root, tree)
-    kept = excused.without(expectations(before))
-    verdict = judge_green(None, found, kept, unread_before=before.unread, seen_failing=failed)
+    verdict = judge_green(None, found, kept_over(ctx, before), unread_before=before.unread, seen_failing=failed)
     suspects = await confirm(ctx, verdict.regressions, tree, base, found)
     return (*suspects.broken, *verdict.missing, *verdict.uncollected), suspects.flaky
 

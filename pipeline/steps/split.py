@@ -141,6 +141,4 @@ async def review(ctx: Context) -> Event:
         return answer
     check = answer.form(CheckReview)
     reviewed = signal_of_report.review_draft(review.ledger, review.number, check)
-    written = review.record(reviewed, check, None, ctx.state.head)
-    left = reviewed.outcome.on_record
-    return Event(signal=reviewed.signal, blockers=left, note=reviews.summarise(reviewed), evidence=written)
+    return reviews.event_of(reviewed, review.record(reviewed, check, None, ctx.state.head))

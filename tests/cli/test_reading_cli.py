@@ -502,7 +502,7 @@ def test_what_happened_between_decisions_is_told(repository: Repository) -> None
     run.resume()
     run.journal.append(GateAnswered(gate="plan", answer="approved", artifacts={}))
     run.decide(event(Signal.APPROVED))
-    run.change_config(ConfigChanged(limits={Loop.HYGIENE: 5}, config_hash="hash"))
+    run.tell(ConfigChanged(limits={Loop.HYGIENE: 5}, config_hash="hash"))
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))
     text = ask("explain", "GAL-39", "-v")
     gate = paragraph(text, "gate: APPROVED")

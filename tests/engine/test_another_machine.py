@@ -97,7 +97,7 @@ def test_a_bound_is_paid_and_may_be_raised(folder: Path) -> None:
     assert go_on(folder, ["no_paper"]).state.counters == {}
     run = load(folder)
     run.resume()
-    run.change_config(ConfigChanged(limits={"rewrites": 2}, config_hash="hash"))
+    run.tell(ConfigChanged(limits={"rewrites": 2}, config_hash="hash"))
     run = go_on(folder, [*again, "written", "too_long"])
     assert (run.state.outcome, run.state.reason) == (Outcome.FAILED, Reason.LOOPS_EXHAUSTED)
     assert run.state.counters == load(folder).state.counters == {"rewrites@run": 2}

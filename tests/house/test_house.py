@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 15492,
-    "pipeline/app": 10676,
-    "pipeline/steps": 6914,
+    "pipeline/testing": 15584,
+    "pipeline/app": 10675,
+    "pipeline/steps": 6856,
     "pipeline/faces": 6828,
     "pipeline/agents": 6498,
     "pipeline/judge": 5281,
-    "pipeline/matrix": 4525,
+    "pipeline/matrix": 4516,
     "pipeline/sandbox": 3679,
-    "pipeline/run": 3267,
+    "pipeline/run": 3255,
     "pipeline/config": 1745,
     "pipeline/repo": 1470,
     "pipeline": 1285,
@@ -39,11 +39,11 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_209
+IN_ALL: Final = 70_213
 MODULES: Final = 501
 IMPORTS: Final = 10.62
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 636
+PARTICIPLES: Final = 637
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {

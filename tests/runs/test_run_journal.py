@@ -219,7 +219,7 @@ def test_a_result_that_is_gone_is_told(run: Run) -> None:
 
 
 def test_raised_limits_hold_after_folding(run: Run) -> None:
-    run.change_config(ConfigChanged(limits={Loop.HYGIENE: 7}, config_hash="hash"))
+    run.tell(ConfigChanged(limits={Loop.HYGIENE: 7}, config_hash="hash"))
     assert load(run).state.limits[Loop.HYGIENE] == 7
 
 

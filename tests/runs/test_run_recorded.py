@@ -96,7 +96,7 @@ def _driven_again(run: Run) -> bytes:
             case RunResumed() as resumed:
                 again.resume(sandbox=resumed.sandbox if "sandbox" in resumed.model_fields_set else None)
             case ConfigChanged() as changed:
-                again.change_config(changed)
+                again.tell(changed)
             case EffectMade() | ChangeAdmitted() | ChangeRejected():
                 pass  # said with the decision, or the dispatch
             case other:

@@ -326,9 +326,9 @@ _SHOWN: Final = 1_000
 def show_steps(folder: Path, here: Repository, *, as_document: bool) -> None:
     """Print how a run stands, from what is on disk, with advice as it works where somebody stands."""
     from pipeline.run.recipe_run import RecipeRun
-    from pipeline.steps.recipe_context import ReadRun
+    from pipeline.steps.recipe_context import Words
 
-    tell_steps(ReadRun(RecipeRun.load(folder, driving=False)), here, as_document=as_document)
+    tell_steps(Words(RecipeRun.load(folder, driving=False)), here, as_document=as_document)
 
 
 def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:

@@ -32,7 +32,7 @@ from pipeline.run.records import ARTIFACT_LIMIT, is_of_recipe, read_record
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
 from pipeline.run.summary_facts import last_note
-from pipeline.steps.recipe_context import ReadRun
+from pipeline.steps.recipe_context import Words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -256,7 +256,7 @@ def _result(runs: AgentRuns, asked: ResultAsked) -> ResultTold:
     steps = [step.step for step in told.steps]
     if asked.step not in steps:
         raise UserError(f'{told.run} has no step "{asked.step}".', Reason.USAGE, details={"accepted": steps})
-    payload = ReadRun(RecipeRun.load(folder, driving=False)).payload_of(asked.step)
+    payload = Words(RecipeRun.load(folder, driving=False)).payload_of(asked.step)
     return _given(told, folder, f"steps/{asked.step}/{asked.step}.md", payload)
 
 
@@ -266,7 +266,7 @@ def _told(folder: Path) -> RunTold:
     recipe: str | None = None
     note, steps = line.problem or "", tuple[StepTold, ...]()
     if line.problem is None and is_of_recipe(folder):
-        document = recipe_document(ReadRun(RecipeRun.load(folder, driving=False)))
+        document = recipe_document(Words(RecipeRun.load(folder, driving=False)))
         recipe, note = document.recipe.name, document.note
         steps = tuple(
             StepTold(step=one.step, checkpoint=one.checkpoint.value if one.checkpoint else None, summary=one.summary)

@@ -27,7 +27,7 @@ from pipeline.outcomes import Outcome, Reason
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.matrix.engine.journal_kinds import Answerer, Reopened
+    from pipeline.matrix.engine.journal_kinds import Answerer, JournalEvent, Reopened
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         self.journal.append(GateAnswered.model_validate(said))
         self.decide(event)
 
-    def give_input(self, question: str, answer: str, by: Answerer) -> None:
-        """Record a person's answer to an agent's question."""
-        self.fold(self.journal.append(InputGiven(question=question, answer=answer, actor=by.actor, via=by.via)))
+    def tell(self, event: JournalEvent) -> None:
+        """Add a line to the journal, and apply it to the state."""
+        self.fold(self.journal.append(event))
 
     def queue(self) -> None:
         """Record that the run continues as soon as somebody drives it; nothing if it does not continue."""
@@ -146,15 +146,11 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         more |= {"flags": flags} if flags else {}
         more |= {"program": program} if program else {}
         more |= {"reopened": reopened.model_dump(mode="json", exclude_defaults=True)} if reopened is not None else {}
-        self.fold(self.journal.append(RunResumed.model_validate({**said, **more})))
+        self.tell(RunResumed.model_validate({**said, **more}))
 
     def abandon(self) -> None:
         """Journal that the user abandoned the run; it can never go on (contract 2)."""
-        self.fold(self.journal.append(RunFinished(outcome=Outcome.CANCELLED.value, reason=Reason.ABANDONED.value)))
-
-    def change_config(self, changed: ConfigChanged) -> None:
-        """Journal a changed configuration, which holds for the rest of the run."""
-        self.fold(self.journal.append(changed))
+        self.tell(RunFinished(outcome=Outcome.CANCELLED.value, reason=Reason.ABANDONED.value))
 
     def write_artifact(self, name: str, content: str | bytes) -> None:
         """Write an artifact and journal it; unchanged content is not written again."""
@@ -164,7 +160,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         if not there:
             self.store.write(name, data)
         if not there or self.artifacts.get(name) != digest:  # a crash may have come between file and line
-            self.fold(self.journal.append(ArtifactWritten(path=name, sha256=digest)))
+            self.tell(ArtifactWritten(path=name, sha256=digest))
 
     def read(self, name: str) -> bytes:
         """Return the content of an artifact.
@@ -182,7 +178,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
 
     def _say(self, effect: Effect) -> None:
         self._open_effects[effect.id] = effect
-        self.fold(self.journal.append(EVENTS[effect.kind].model_validate({"id": effect.id, **effect.data})))
+        self.tell(EVENTS[effect.kind].model_validate({"id": effect.id, **effect.data}))
 
     # --- folding -----------------------------------------------------------------------------------------------
 

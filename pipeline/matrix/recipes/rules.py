@@ -17,13 +17,13 @@ from pipeline.judge.reports.schema_errors import explain
 from pipeline.judge.reports.tasks import tasks_from_split
 from pipeline.matrix.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
 from pipeline.matrix.recipes.reading import Problem, misspelt
-from pipeline.matrix.recipes.templates import Reference, filled, only_reference, references
+from pipeline.matrix.recipes.templates import Reference, filled, only_reference, references, texts_changed
 from pipeline.matrix.scheduling import patterns
 from pipeline.matrix.scheduling.graph import CycleError, Plan, planned
 from pipeline.matrix.scheduling.graph import Step as Node
 
 AREAS: Final = ("read_set", "write_set")
-_TEXTS: Final = ("prompt", "run", "tests", "publish", "file_issues")
+TEXTS: Final = ("prompt", "run", "tests", "publish", "file_issues")
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Scope:
 
 def input_names(step: Step) -> tuple[str, ...]:
     """Return the inputs that a step names anywhere."""
-    texts = [text for key in (*_TEXTS, *AREAS) for _, text in _said("", getattr(step, key))]
+    texts = [text for key in (*TEXTS, *AREAS) for _, text in _said("", getattr(step, key))]
     return tuple(dict.fromkeys(one.input for text in texts for one in references(text)[0] if one.input is not None))
 
 
 def of_step(at: str, step: Step, scope: Scope) -> Iterator[Problem]:
     """Yield what is wrong with the placeholders and patterns of a step."""
-    for key in _TEXTS:
+    for key in TEXTS:
         for place, text in _said(f"{at}/{key}", getattr(step, key)):
             yield from of_text(place, text, scope)
     for key in AREAS:
@@ -171,7 +171,7 @@ def of_given(at: str, step: Step, inputs: tuple[str, ...]) -> Iterator[Problem]:
 def _read(
     at: str, given: Mapping[str, object], value_of: Callable[[Reference], str]
 ) -> tuple[PlanAndTasks | None, tuple[Problem, ...]]:
-    value = cast("dict[str, object]", _with(given, lambda text: filled(text, value_of)))
+    value = cast("dict[str, object]", texts_changed(at, given, lambda _, text: filled(text, value_of)))
     try:
         plan = PlanAndTasks.model_validate_json(json.dumps(value))
     except ValidationError as error:
@@ -181,16 +181,6 @@ def _read(
     if isinstance(tasks, Malformed):
         return None, (Problem("wrong_type", f"{at}{tasks.pointer}", tasks.sentence),)
     return plan, ()
-
-
-def _with(value: object, fill: Callable[[str], str]) -> object:
-    if isinstance(value, str):
-        return fill(value)
-    if isinstance(value, Mapping):
-        return {key: _with(one, fill) for key, one in cast("Mapping[str, object]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_with(one, fill) for one in cast("list[object]", value)]
-    return value
 
 
 def _texts(at: str, value: object) -> Iterator[tuple[str, str]]:

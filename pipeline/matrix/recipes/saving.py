@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from pipeline.characters import visible
 from pipeline.matrix.recipes.model import SLUG, Input, Recipe, Step
 from pipeline.matrix.recipes.reading import Problem
-from pipeline.matrix.recipes.rules import AREAS
+from pipeline.matrix.recipes.rules import AREAS, TEXTS
 from pipeline.matrix.recipes.templates import Reference, literal, plain_changed, rewritten
 from pipeline.yaml_text import core, written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
 
 _WIDTH: Final = 120
 _INLINE: Final = 60
@@ -53,9 +55,6 @@ def document_text(document: Mapping[str, object]) -> str:
     return written(document, _Dumper, _WIDTH)
 
 
-_TEXTS: Final = ("prompt", "run", "tests", "publish", "file_issues", "for_each", "read_set", "write_set")
-
-
 class Marker:
     """Puts the placeholder of an input wherever its value stands in a text, and knows where that was.
 
@@ -78,17 +77,6 @@ class Marker:
     def text(self, place: str, text: str) -> str:
         """Return a text of a recipe with placeholders for the values."""
         return plain_changed(text, lambda plain: self._marked(place, plain))
-
-    def value(self, place: str, value: object) -> object:
-        """Return a value of lists and mappings, as it reads, with placeholders in its texts."""
-        if isinstance(value, str):
-            return self.text(place, literal(value))
-        if isinstance(value, Mapping):
-            known = cast("Mapping[str, object]", value)
-            return {key: self.value(f"{place}/{key}", one) for key, one in known.items()}
-        if isinstance(value, list | tuple):
-            return [self.value(f"{place}/{at}", one) for at, one in enumerate(cast("list[object]", value))]
-        return value
 
     def problems(self) -> Iterator[Problem]:
         """Yield what keeps an input from meaning one thing: a value that is nowhere, or that is a part of a word."""
@@ -179,7 +167,7 @@ def with_inputs(
 def _texts_changed(step: Step, change: Callable[[str], str]) -> Step:
     """Return a step with *change* of each of its texts that may hold placeholders."""
     found: dict[str, Any] = {}
-    for key in _TEXTS:
+    for key in (*TEXTS, "for_each", *AREAS):
         value = getattr(step, key)
         if value is not None:
             found[key] = change(value) if isinstance(value, str) else tuple(map(change, value))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.matrix.scheduling.patterns import EVERYTHING
 
@@ -117,6 +117,19 @@ def listed(value: str) -> list[str]:
 def literal(value: str) -> str:
     """Return how a value is written so that nothing in it is a placeholder."""
     return value.replace("{{", "{{{{")
+
+
+def texts_changed(at: str, value: object, change: Callable[[str, str], str]) -> object:
+    """Return a value of lists and mappings with *change* of each text in it, by its place below *at* and its words."""
+    if isinstance(value, str):
+        return change(at, value)
+    if isinstance(value, dict):
+        known = cast("dict[str, object]", value)
+        return {key: texts_changed(f"{at}/{key}", one, change) for key, one in known.items()}
+    if isinstance(value, list | tuple):
+        items = cast("list[object]", value)
+        return [texts_changed(f"{at}/{number}", one, change) for number, one in enumerate(items)]
+    return value
 
 
 def _replaced(text: str, value_of: Callable[[Reference], str], braces: str) -> str:

@@ -15,6 +15,7 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.reviews import CheckReview, SimplifyReview, SplitReview, ToAnswer
 from pipeline.matrix.engine.journal_kinds import DecisionMade
 from pipeline.matrix.routing.lookup import counter_key
+from pipeline.matrix.routing.state import Event
 from pipeline.run import plans
 from pipeline.steps.asking.dispatches import Answer, ask_all
 from pipeline.steps.asking.drafts import CUT, WITH_PLAN
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.proofs import MeasuredProof
     from pipeline.judge.reports.signal_of_report import Reviewed
     from pipeline.judge.reports.tasks import Task
-    from pipeline.matrix.routing.state import Event
     from pipeline.steps.context import Context, DriverContext
 
 
@@ -328,6 +328,12 @@ def summarise(reviewed: Reviewed) -> str:
     if not must:
         return "; ".join(reviewed.outcome.notes)
     return "; ".join(f"{finding.id} [{finding.severity}] {finding.headline}" for finding in must[:3])
+
+
+def event_of(reviewed: Reviewed, names: Iterable[str], tree: str | None = None) -> Event:
+    """Return what a review comes to, with the findings that are on record if its loop ends with it."""
+    note, on_record = summarise(reviewed), reviewed.outcome.on_record
+    return Event(signal=reviewed.signal, tree=tree, blockers=on_record, note=note, evidence=tuple(names))
 
 
 def task_artifacts(ctx: Context, review: Review, tasks: Mapping[str, Task]) -> dict[str, list[Path]]:

@@ -19,10 +19,10 @@ from pipeline.repo import Signature
 from pipeline.run import tracker
 from pipeline.steps.evidence_records import baseline_of, read_evidence
 from pipeline.steps.publication.follow_ups import Item, file_items
-from pipeline.steps.publication.publisher import start_of
+from pipeline.steps.publication.publisher import Built, start_of
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.wanted_stubs import stub_of, waiting_name
-from todo import Edits, Status, Tracker
+from todo import NO_EDITS, Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Layout
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import TaskState
-    from pipeline.steps.context import Context
+    from pipeline.steps.context import Context, DriverContext
     from pipeline.steps.publication.publisher import Base, Publisher
 
 _WRITING: Final = frozenset({"write-tests", "implement", "seam", "stub", "build", "change"})
@@ -116,8 +116,46 @@ def _own_message(ctx: Context, step: str, before: str, after: str) -> str:
     return message_of(first_line(kind, asked), "", [*trailers(ctx), ("Step", step)])
 
 
-def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the new commits, oldest first, and the ids of the filed follow-ups; only objects are written.
+class Chain:
+    """Commits on a base, each on the one before, in the user's name; only objects are written.
+
+    Raises:
+        SigningError: the user signs commits, and it did not work in time.
+        UserError: git has no identity.
+    """
+
+    def __init__(self, ctx: DriverContext, base: Base) -> None:
+        self.ctx = ctx
+        self.commits: tuple[str, ...] = ()
+        self.tree = ctx.repository.tree_of(base.commit)
+        self._tip = base.commit
+        self._who, self._key = signature(ctx), ctx.repository.signing_key()
+
+    def add(self, tree: str, message: str) -> None:
+        """Add a commit with the files of *tree*."""
+        told = in_form(self.ctx, message, self._who)
+        self._tip = self.ctx.repository.commit_tree(tree, (self._tip,), told, self._who, sign=self._key)
+        self.commits, self.tree = (*self.commits, self._tip), tree
+
+    def tracked(self, issue: str, status: Status, comment: str, wanted: Sequence[Item]) -> tuple[str, tuple[str, ...]]:
+        """Return the files as they are with a status and a comment of the issue, and the ids of what it files.
+
+        What the user has committed as it was before the run is not put back to Todo.
+
+        Raises:
+            UserError: the tracker is broken.
+        """
+        issues = tracker.in_tree(self.ctx.repository, self.tree)
+        with tracker.as_user_errors(issues):
+            stays = status is Status.TODO and issues.read(issue).status is not Status.IN_PROGRESS
+            edits = NO_EDITS if stays else issues.set_status(issue, status)
+            edits = edits.then(issues.with_edits(edits).comment(issue, run_time(self.ctx).date(), comment))
+            filed, more = file_items(issues.with_edits(edits), issue, wanted)
+        return tracker.tree_with(self.ctx.repository, self.tree, issues, edits.then(more)), filed
+
+
+def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> Built:
+    """Return the new commits, with the ids of the filed follow-ups; only objects are written.
 
     Args:
         ctx: The run.
@@ -128,21 +166,13 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[t
         SigningError: the user signs commits, and it did not work in time.
         UserError: git has no identity, or the tracker is broken.
     """
-    who, key = signature(ctx), ctx.repository.signing_key()
-    parent, tree = base.commit, ctx.repository.tree_of(base.commit)
-    commits: list[str] = []
+    chain = Chain(ctx, base)
     for each in planned(ctx, base):
-        tree = put_on(ctx.repository, tree, each.before, each.after).tree
-        parent = ctx.repository.commit_tree(tree, (parent,), in_form(ctx, each.message, who), who, sign=key)
-        commits.append(parent)
-    issues = tracker.in_tree(ctx.repository, tree)
-    with tracker.as_user_errors(issues):
-        follow_ups, edits = _closing_edits(ctx, issues, commits, wanted)
-    final = tracker.tree_with(ctx.repository, tree, issues, edits)
-    body = "".join(f"\nFiles {issue}." for issue in follow_ups)
-    message = message_of(_closing(ctx), body.strip(), trailers(ctx))
-    commits.append(ctx.repository.commit_tree(final, (parent,), in_form(ctx, message, who), who, sign=key))
-    return tuple(commits), follow_ups
+        chain.add(put_on(ctx.repository, chain.tree, each.before, each.after).tree, each.message)
+    text = closing_text(ctx.run.info.branch, ctx.run.info.run_id, chain.commits)
+    final, filed = chain.tracked(ctx.issue, Status.DONE, text, wanted)
+    chain.add(final, message_of(_closing(ctx), "\n".join(f"Files {issue}." for issue in filed), trailers(ctx)))
+    return Built(chain.commits, filed)
 
 
 def planned_subjects(ctx: Context) -> tuple[str, ...]:
@@ -152,9 +182,10 @@ def planned_subjects(ctx: Context) -> tuple[str, ...]:
     return tuple(in_form(ctx, message, who).partition("\n")[0] for message in messages)
 
 
-def in_form(ctx: Context, message: str, who: Signature) -> str:
+def in_form(ctx: DriverContext, message: str, who: Signature) -> str:
     """Return a message in the form that `[commits]` asks for."""
-    return styled(message, ctx.config.commits, ctx.issue, f"{who.name} <{who.email}>")
+    ticket = ctx.run.info.issue or ctx.run.info.run_id
+    return styled(message, ctx.config.commits, ticket, f"{who.name} <{who.email}>")
 
 
 def _closing(ctx: Context) -> str:
@@ -177,16 +208,6 @@ def _accepted_tree(task: TaskState) -> str:
     if tree is None:
         raise LookupError(f"task {task.id} is done and has no tree")
     return tree
-
-
-def _closing_edits(
-    ctx: Context, issues: Tracker, commits: Sequence[str], wanted: tuple[Item, ...]
-) -> tuple[tuple[str, ...], Edits]:
-    edits = issues.set_status(ctx.issue, Status.DONE)
-    text = closing_text(ctx.run.info.branch, ctx.run.info.run_id, commits)
-    edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
-    filed, more = file_items(issues.with_edits(edits), ctx.issue, wanted)
-    return filed, edits.then(more)
 
 
 def closing_text(branch: str, run_id: str, commits: Sequence[str]) -> str:

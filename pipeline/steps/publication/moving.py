@@ -1,19 +1,24 @@
-"""Moves the user's index, files and branch to the published commits, and takes back what a crash left half done."""
+"""Moves the user's index, files and branch to the published commits, and takes back what a crash left half done.
+
+Whoever publishes goes the same way (`put_on_branch`): commits as objects, kept by a ref and named in the journal; then
+the user's tracker files put back; then index and files; then compare-and-swap of the branch; then `published`. This
+order makes a crash harmless anywhere: one in between leaves our change staged on the old branch, never the reverse.
+"""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.matrix.engine.journal_kinds import RunResumed, RunStopped
 from pipeline.matrix.routing.state import Event
 from pipeline.run import tracker
-from pipeline.run.journal_kinds import PublishIntended, PublishMoving
-from pipeline.run.run_ref import keep_publication
+from pipeline.run.journal_kinds import Published, PublishIntended, PublishMoving
+from pipeline.run.run_ref import drop_publication, keep_publication
 from pipeline.steps.publication.commits import Planned, signature
-from pipeline.steps.publication.publisher import Base, Blocked, Publisher, blocked, meetings, under_way
+from pipeline.steps.publication.publisher import Base, Blocked, Built, Publisher, blocked, choose, meetings
 from pipeline.steps.publication.suite_check import hold
 from pipeline.steps.publication.trees import put_on
 from pipeline.testing.verification.recheck import recheck
@@ -21,14 +26,73 @@ from pipeline.testing.verification.results import Status
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from pipeline.matrix.engine.journal import Line
     from pipeline.repo import Repository
+    from pipeline.run.hub import Hub
     from pipeline.run.spending import AnyRun
     from pipeline.steps.context import Context
 
 _BAD = frozenset({Status.REFUTED, Status.UNCHECKED})
+OtherT = TypeVar("OtherT")
+
+
+async def put_on_branch(
+    ctx: Publisher, build: Callable[[Base], Awaitable[Built | OtherT]], hub: Hub | None = None
+) -> PublishIntended | Blocked | Event | OtherT:
+    """Return what the branch holds now, or what is in the way: then nothing of the user's has changed.
+
+    Args:
+        ctx: Who publishes.
+        build: Makes the commits on a base, where they are not made yet; or returns something else, which is returned.
+        hub: Where the branch is moved before it is here; None where it is not.
+    """
+    tried, first = intended(ctx), not under_way(ctx)
+    if not tried or not is_published(ctx, tried[-1].commits[-1]):
+        base = choose(ctx)
+        if isinstance(base, Blocked):
+            return base
+        if not tried or (tried[-1].base or ctx.run.info.start_commit) != base.commit:
+            built = await build(base)
+            if not isinstance(built, Built):
+                return built
+            intend(ctx, built, base)
+        new = intended(ctx)[-1].commits[-1]
+        if hub is not None and (why := await hub.checkpoint(ctx.run, commit=new, ends=True)) is not None:
+            return Event(signal=Signal.BRANCH_MOVED, note=why)
+        refusal = move(ctx, new, base, first=first)
+        if refusal is not None:
+            return refusal
+    said = note_published(ctx)
+    drop_publication(ctx.repository, ctx.run)
+    return said
+
+
+def intended(ctx: Publisher) -> list[PublishIntended]:
+    """Return what this publication was to bring to the branch, whenever it was tried; the last one counts."""
+    return [line.data for line in ctx.run.journal.of(PublishIntended) if line.data.publication == ctx.publication]
+
+
+def under_way(ctx: Publisher) -> bool:
+    """Return whether the run began to publish something that it has not brought to its end, this or another time.
+
+    The one publication of an issue's run is under way until the run is over.
+    """
+    begun = ctx.run.journal.of(PublishIntended)
+    ended = {line.data.publication for line in ctx.run.journal.of(Published)} - {None}
+    return bool(begun) and begun[-1].data.publication not in ended
+
+
+def note_published(ctx: Publisher) -> PublishIntended:
+    """Say once in the journal that the branch holds what was intended last; return that."""
+    said = intended(ctx)[-1]
+    known = (line.data.publication for line in ctx.run.journal.of(Published))
+    if ctx.publication not in known:
+        which = {} if ctx.publication is None else {"publication": ctx.publication}
+        branch = ctx.run.info.branch
+        ctx.run.journal.append(Published.model_validate({"branch": branch, "commits": said.commits, **which}))
+    return said
 
 
 def refusal_of_files(ctx: Publisher, base: Base, work: Sequence[Planned]) -> Blocked | None:
@@ -140,17 +204,18 @@ def by_hand(ctx: Context, tip: str, commits: Sequence[str]) -> str:
     return f"not measured there, but it fits: redfirst abandon {name}, then git cherry-pick {first}..{end}{last}"
 
 
-def intend(ctx: Publisher, commits: Sequence[str], follow_ups: Sequence[str], base: str | None) -> None:
-    """Keep commits by a ref, and say in the journal that they are to be published; *base* is None for the start.
+def intend(ctx: Publisher, built: Built, base: Base) -> None:
+    """Keep commits by a ref, and say in the journal that they are to be published.
 
     With the first ones it also says that the user's files hold nothing of them: version 0.1.0 says nothing.
     """
     journal = ctx.run.journal
     first = not under_way(ctx)
-    keep_publication(ctx.repository, ctx.run, commits[-1])
-    more = {"base": base, "publication": ctx.publication}
-    said = {"commits": tuple(commits), "follow_ups": tuple(follow_ups)}
-    said |= {key: value for key, value in more.items() if value is not None}
+    keep_publication(ctx.repository, ctx.run, built.commits[-1])
+    onto = base.commit if base.commit != ctx.run.info.start_commit else None
+    said: dict[str, object] = {"commits": built.commits, "follow_ups": built.filed}
+    said |= {} if onto is None else {"base": onto}
+    said |= {} if ctx.publication is None else {"publication": ctx.publication}
     journal.append(PublishIntended.model_validate(said))
     if first:
         journal.append(PublishMoving())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pipeline.config.sources import tracker_folder
 from pipeline.judge.policy.paths import is_tracker
 from pipeline.progress import few
-from pipeline.run.journal_kinds import Published, PublishIntended, PublishOnto
+from pipeline.run.journal_kinds import Published, PublishOnto
 from pipeline.steps.publication.trees import above
 
 if TYPE_CHECKING:
@@ -33,18 +33,6 @@ class Publisher(Protocol):
         ...
 
 
-def intended(ctx: Publisher) -> list[PublishIntended]:
-    """Return what this publication was to bring to the branch, whenever it was tried; the last one counts."""
-    return [line.data for line in ctx.run.journal.of(PublishIntended) if line.data.publication == ctx.publication]
-
-
-def under_way(ctx: Publisher) -> bool:
-    """Return whether the run began to publish something that it has not brought to its end, this or another time."""
-    begun = ctx.run.journal.of(PublishIntended)
-    ended = {line.data.publication for line in ctx.run.journal.of(Published)}
-    return bool(begun) and begun[-1].data.publication not in ended
-
-
 def since(ctx: Publisher) -> str:
     """Return the commit that others may have committed on since: where the run began, or what it published last."""
     info, repository = ctx.run.info, ctx.repository
@@ -52,17 +40,6 @@ def since(ctx: Publisher) -> str:
     last = before[-1].commits[-1] if before else info.start_commit
     tip = repository.resolve(f"refs/heads/{info.branch}")
     return last if tip is not None and repository.is_ancestor(last, tip) else info.start_commit
-
-
-def note_published(ctx: Publisher) -> PublishIntended:
-    """Say once in the journal that the branch holds what was intended last; return that."""
-    said = intended(ctx)[-1]
-    known = (line.data.publication for line in ctx.run.journal.of(Published))
-    if ctx.publication not in known:
-        which = {} if ctx.publication is None else {"publication": ctx.publication}
-        branch = ctx.run.info.branch
-        ctx.run.journal.append(Published.model_validate({"branch": branch, "commits": said.commits, **which}))
-    return said
 
 
 _SHOWN: Final = 3
@@ -79,6 +56,14 @@ class Base:
     commit: str
     tip: str
     merging: bool = False
+
+
+@dataclass(frozen=True)
+class Built:
+    """Commits that no branch has yet, oldest first, and the ids of the issues that they file."""
+
+    commits: tuple[str, ...]
+    filed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pipeline.judge.evidence.compare import expectations, judge_green, kept_unde
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
 from pipeline.progress import few
+from pipeline.run.info import day_of
 from pipeline.steps.evidence_records import baseline_of, kept_tests, quarantine_of_run, read_evidence
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import MeasurementContext, measure
@@ -16,10 +17,9 @@ from pipeline.testing.measure.regression import confirm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import date
 
     from pipeline.judge.evidence.observation import Observation, TestRecord
-    from pipeline.steps.context import Context
+    from pipeline.steps.context import Context, DriverContext
 
 
 _SHOWN: Final = 3
@@ -65,21 +65,25 @@ async def hold(ctx: Context, tree: str, base: str | None = None) -> Held:
     return await _compared(ctx, tree, base or ctx.state.start, baseline, expected, leave, renames)
 
 
-async def hold_over(ctx: MeasurementContext, tree: str, before: str, day: date) -> Held:
+async def hold_over(ctx: DriverContext, tree: str, before: str) -> Held:
     """Return whether everything that passes over one tree passes over another one, which no test was written for.
 
     Args:
         ctx: What measures.
         tree: What is to be published.
         before: The tree that it is put on.
-        day: The day that counts for the quarantine.
 
     Raises:
         UnmeasurableError: the environment is broken.
     """
     baseline = await measure(ctx, before, what="the whole suite before the change, to compare with")
-    excused = standing(ctx.config.quarantine, tuple(baseline.records.values()), day, ())
-    return await _compared(ctx, tree, before, baseline, excused.without(expectations(baseline)), frozenset(), {})
+    return await _compared(ctx, tree, before, baseline, kept_over(ctx, baseline), frozenset(), {})
+
+
+def kept_over(ctx: DriverContext, before: Observation) -> Mapping[str, TestRecord]:
+    """Return what passed over a tree and has to go on so, as nothing excuses it on the day when the run began."""
+    excused = standing(ctx.config.quarantine, tuple(before.records.values()), day_of(ctx.run.info), ())
+    return excused.without(expectations(before))
 
 
 async def _compared(
