@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 15584,
-    "pipeline/app": 10675,
-    "pipeline/steps": 6856,
-    "pipeline/faces": 6828,
-    "pipeline/agents": 6498,
+    "pipeline/testing": 15493,
+    "pipeline/app": 10530,
+    "pipeline/steps": 6865,
+    "pipeline/faces": 6744,
+    "pipeline/agents": 6363,
     "pipeline/judge": 5281,
     "pipeline/matrix": 4516,
     "pipeline/sandbox": 3679,
@@ -39,11 +39,11 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_213
-MODULES: Final = 501
-IMPORTS: Final = 10.62
+IN_ALL: Final = 69_767
+MODULES: Final = 499
+IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 637
+PARTICIPLES: Final = 636
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {
