@@ -105,7 +105,7 @@ def _options(job: AgentJob, home: Home) -> Iterator[str]:
     if job.model is not None:
         yield from ("--model", job.model)
     if job.agent.effort is not None:
-        yield from ("--effort", job.agent.effort)
+        yield from ("--effort", job.agent.effort.value)
     yield from ("--max-turns", str(job.agent.max_steps))
     if home.session is None:
         yield "--no-session-persistence"
