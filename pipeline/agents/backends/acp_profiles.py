@@ -115,13 +115,13 @@ def _opencode_rules(terms: Terms) -> dict[str, str]:
 
 
 def _opencode_effort(terms: Terms) -> dict[str, Any]:
-    if terms.job.agent.effort is None:
+    if (effort := terms.job.agent.effort) is None:
         return {}
     if terms.api is Api.ANTHROPIC:
-        return {"thinking": {"type": "enabled", "budgetTokens": _THINKING[Effort(terms.job.agent.effort)]}}
+        return {"thinking": {"type": "enabled", "budgetTokens": _THINKING[effort]}}
     if terms.api is Api.GOOGLE:
-        return {"thinkingConfig": {"thinkingBudget": _THINKING[Effort(terms.job.agent.effort)]}}
-    return {"reasoningEffort": terms.job.agent.effort}
+        return {"thinkingConfig": {"thinkingBudget": _THINKING[effort]}}
+    return {"reasoningEffort": effort}
 
 
 # --- Gemini CLI -----------------------------------------------------------------------------------------------------
