@@ -38,7 +38,7 @@ TRACKER: Final = {"TODO/B-1.md": ISSUE, "TODO/README.md": "# Issues\n\n## All\n-
 GOAL: Final = 1.05
 EXAMPLES: Final = """
 examples:
-  python -P bench/evidence.py                                    five rounds of four projects, some minutes
+  python -P bench/evidence.py                                    five rounds of all projects, some minutes
   python -P bench/evidence.py --rounds 1 --subjects small        a first look, without anything from a registry
   python -P bench/evidence.py --subjects cargo,toolz --json figures.json
   python -P bench/evidence.py --config '[probes]
@@ -158,7 +158,7 @@ def arguments() -> argparse.Namespace:
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5, help="runs of each project, and bare runs as many")
-    parser.add_argument("--subjects", default=",".join(SUBJECTS[:-1]), help=f"of {', '.join(SUBJECTS)}; some of them")
+    parser.add_argument("--subjects", default=",".join(SUBJECTS), help=f"of {', '.join(SUBJECTS)}; some of them")
     parser.add_argument("--sdists", type=Path, default=SDISTS, help="where archives of packages are kept")
     parser.add_argument("--config", default="", help="further lines of configuration")
     parser.add_argument("--json", type=Path, help="write the figures there, too")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 CARGO: Final = ("cargo", "test", "--workspace", "--offline", "--quiet", "--no-fail-fast")
-SUBJECTS: Final = ("toolz", "parse", "inflection", "cargo", "long", "small")
+SUBJECTS: Final = ("toolz", "parse", "inflection", "cargo", "long", "small", "apart")
+_TEST: Final = "def test_refuses():\n    with pytest.raises(ValueError):\n        part3.call('')\n"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Subject:
             "description": "Make it right.",
             "acceptance_criteria": ["it is right"],
             "files": [file],
-            "test_files": [{"path": self.tests[0], "action": "modify"}],
+            "test_files": [{"path": self.tests[0], "action": "modify" if self.tests[0] in self.files else "create"}],
             "symbols": list(self.symbols),
         }
         accepted = {"verdict": "ACCEPTABLE"}
@@ -68,6 +69,9 @@ def subject(name: str, sdists: Path) -> Subject:
         return _crate()
     if name == "small":
         return _parts("small (generated)", "")
+    if name == "apart":  # no file of old tests changes, so that these need not be measured as they were
+        small = _parts("apart (generated)", "")
+        return replace(small, tests=("tests/test_refusals.py", f"from pkg import part3\nimport pytest\n\n\n{_TEST}"))
     if name == "long":  # ten seconds and more of tests, as the projects have that people wait for
         return _parts("long (generated)", "    sum(n * n for n in range(2_000_000))\n")
     case = tests_module("e2e.packages").CASES[name]
@@ -95,8 +99,7 @@ def _parts(name: str, work: str) -> Subject:
         files[f"pkg/part{n}.py"] = f"def call(text):\n    return text + '{n}'\n"
         cases = "".join(f"def test_{m}():\n{work}    assert part{n}.call('{m}') == '{m}{n}'\n\n\n" for m in range(10))
         files[f"tests/test_part{n}.py"] = f"from pkg import part{n}\n\n\n{cases}"
-    new = "import pytest\n\n\ndef test_refuses():\n    with pytest.raises(ValueError):\n        part3.call('')\n"
-    tests = ("tests/test_part3.py", files["tests/test_part3.py"] + new)
+    tests = ("tests/test_part3.py", files["tests/test_part3.py"] + f"import pytest\n\n\n{_TEST}")
     code = "def call(text):\n    if not text:\n        raise ValueError('nothing')\n    return text + '3'\n"
     return Subject(name, files, tests, ("pkg/part3.py", code), PYTEST)
 
