@@ -563,12 +563,12 @@ def drafted(
     run.finish_dispatch(result)
 
 
-def lay_artifact(desk: Desk, name: str, text: str = "# Plan\n") -> None:
+def lay_artifact(desk: Desk, name: str, text: str = "# Plan\n", file: str = "plan.md") -> None:
     asked = desk.asked()
     assert asked is not None
     folder = Path(asked.exchange).parent / "artifacts" / name
-    folder.mkdir(parents=True)
-    (folder / "plan.md").write_text(text)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / file).write_text(text)
 
 
 SHOWS: dict[str, Any] = {
@@ -672,7 +672,7 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     why = "What led here:\n  Diagnosis\n  round() takes half a cent\n  to the even neighbour.\n"
     assert desk_command("GAL-1").stdout == f"{told}\n{why}"
     lay_artifact(desk, "findings", "# The review\n")
-    (desk.files.parent / "artifacts" / "findings" / "plan-simplify.md").write_text("# The advice\n")
+    lay_artifact(desk, "findings", "# The advice\n", "plan-simplify.md")
     assert "What led here:\n  The review\n  The advice\n" in desk_command("GAL-1").stdout, "what decides comes first"
     assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
     request = (
