@@ -92,6 +92,7 @@ def test_a_damaged_database_of_orders_is_made_anew_from_claims_and_runs(tmp_path
     assert len(queued.branches()) == 2
 
 
+@pytest.mark.broad
 def test_a_run_that_another_machine_completed_is_not_ordered_again_whatever_is_said_here_later(tmp_path: Path) -> None:
     queued = make(tmp_path, 2, sleep_s=2)
     queued.add()
@@ -187,6 +188,7 @@ def test_an_order_that_three_drivers_die_of_is_dropped_and_somebody_is_told(tmp_
     assert queued.work() == []  # nothing has happened since
 
 
+@pytest.mark.broad
 def test_a_worktree_of_a_driver_that_died_before_it_said_whose_it_is_is_finished(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)
     queued.project.git("switch", "--quiet", "main")
