@@ -277,7 +277,7 @@ def make_project(tmp_path: Path, files: dict[str, str] | None = None, *, home: P
 def _made(files: tuple[tuple[str, str], ...]) -> Project:
     """Return such a project, made once for each process: copying it takes less than six processes of git."""
     folder = Path(tempfile.mkdtemp(prefix="project-"))
-    atexit.register(_remove, folder, os.getpid())
+    atexit.register(remove_in, folder, os.getpid())
     project = Project(folder / "project", folder)
     project.root.mkdir()
     project.git("init", "--quiet", "--initial-branch=main")
@@ -291,7 +291,7 @@ def _made(files: tuple[tuple[str, str], ...]) -> Project:
     return project
 
 
-def _remove(folder: Path, pid: int) -> None:
-    """Remove what this process made, and not a fork of it."""
+def remove_in(folder: Path, pid: int) -> None:
+    """Remove a folder in the process that made it, and in no fork of it."""
     if os.getpid() == pid:
         shutil.rmtree(folder, ignore_errors=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
+from contextlib import redirect_stdout
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,9 +31,11 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDEST))
 
 
-def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    whole_program().main([*words], prog_name="redfirst", standalone_mode=False)
-    return capsys.readouterr().out
+@cache
+def help_of(*words: str) -> str:
+    with redirect_stdout(io.StringIO()) as said:
+        whole_program().main([*words], prog_name="redfirst", standalone_mode=False)
+    return said.getvalue()
 
 
 def examples_in(text: str) -> list[str]:
@@ -39,11 +44,11 @@ def examples_in(text: str) -> list[str]:
     return [line.strip() for line in block.splitlines()]
 
 
-def test_every_help_fits_a_terminal_and_is_asked_for_by_two_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_help_fits_a_terminal_and_is_asked_for_by_two_options() -> None:
     groups = {names[:at] for names, _ in every_command() for at in range(len(names))}
     for names in sorted({names for names, _ in every_command()} | groups):
-        text = help_of(capsys, *names, "-h")
-        assert text == help_of(capsys, *names, "--help")
+        text = help_of(*names, "-h")
+        assert text == help_of(*names, "--help")
         assert [line for line in text.splitlines() if len(line) > WIDEST] == [], names
         assert TYPE.findall(text) == [], names
         usage = text.partition("\n\n")[0]
@@ -74,12 +79,10 @@ def test_options_for_programs_stand_last() -> None:
         ], names
 
 
-def test_every_command_has_two_examples_that_parse(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_has_two_examples_that_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for names, _ in every_command():
-        examples = examples_in(help_of(capsys, *names, "-h"))
+        examples = examples_in(help_of(*names, "-h"))
         ours = [
             words[1:]
             for line in examples
@@ -94,10 +97,10 @@ def test_every_command_has_two_examples_that_parse(
             assert command.make_context(" ".join(words), list(rest)), words
 
 
-def test_no_list_of_commands_cuts_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_list_of_commands_cuts_a_sentence() -> None:
     groups = {names[:at] for names, _ in every_command() for at in range(len(names))}
     for names in sorted(groups):
-        text = help_of(capsys, *names, "-h")
+        text = help_of(*names, "-h")
         _, _, commands = text.partition("\nCommands:\n" if names else "\nFirst steps:\n")
         rows = [line for line in commands.splitlines() if line[2:3].strip()]
         assert rows, names
@@ -105,8 +108,8 @@ def test_no_list_of_commands_cuts_a_sentence(capsys: pytest.CaptureFixture[str])
         assert "..." not in sentences.replace(sentences.partition("Examples:")[2], ""), names
 
 
-def test_the_help_of_the_program_has_five_panels_with_each_command_once(capsys: pytest.CaptureFixture[str]) -> None:
-    text = help_of(capsys, "--help")
+def test_the_help_of_the_program_has_five_panels_with_each_command_once() -> None:
+    text = help_of("--help")
     assert len(PANELS) == 5
     assert [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and line[0] != " "] == [
         "Options",

@@ -57,13 +57,13 @@ from pipeline.vocabulary import Loop, Role, Signal
 
 pytestmark = pytest.mark.slow
 
-READING_SCHEMAS = {
-    "runs": RunsDocument,
-    "show": ShowDocument,
-    "log": LogDocument,
-    "explain": ExplainDocument,
-    "diff": DiffDocument,
-    "doctor": DoctorDocument,
+READING_SCHEMAS: dict[str, TypeAdapter[Any]] = {
+    "runs": TypeAdapter(RunsDocument),
+    "show": TypeAdapter(ShowDocument),
+    "log": TypeAdapter(LogDocument),
+    "explain": TypeAdapter(ExplainDocument),
+    "diff": TypeAdapter(DiffDocument),
+    "doctor": TypeAdapter(DoctorDocument),
 }
 
 
@@ -96,8 +96,7 @@ def ask(*words: str) -> str:
 
 def ask_json(*words: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(ask(*words, "--json"))
-    kind = READING_SCHEMAS[found["schema"].partition("redfirst.")[2].partition("/")[0]]
-    TypeAdapter[object](kind).validate_python(found)
+    READING_SCHEMAS[found["schema"].partition("redfirst.")[2].partition("/")[0]].validate_python(found)
     return found
 
 

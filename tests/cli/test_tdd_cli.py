@@ -81,6 +81,7 @@ def test_a_test_that_passes_already_is_not_red_unless_others_are_meant(project: 
     assert "test_nothing there is no such test" in failures(red)
 
 
+@pytest.mark.broad
 def test_any_end_of_an_id_names_a_test_and_a_wrong_one_is_told_with_those_near_it(project: Project) -> None:
     name = NEW_ID.rpartition("::")[2]
     project.write({"tests/test_greet.py": TEST_GREET_NEW, "tests/test_more.py": TEST_GREET})

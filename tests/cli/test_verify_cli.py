@@ -378,6 +378,7 @@ BUILT = "import os, pytest\n\npytestmark = pytest.mark.skipif(not os.path.exists
 BUILT_FILES = {".gitignore": "/built\n", ".worktreeinclude": "/built\n", "tests/test_greet.py": BUILT + TEST_GREET}
 
 
+@pytest.mark.broad
 def test_where_all_that_is_wrong_is_that_a_test_is_skipped_it_cannot_be_checked(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, **BUILT_FILES})
     project.env["REDFIRST_TRUST"] = "1"

@@ -48,6 +48,18 @@ def played_at(tmp_path: Path, patched: pytest.MonkeyPatch, gates: str = "plan") 
     return played
 
 
+@pytest.fixture(scope="module")
+def parked(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return waiting(tmp_path_factory.mktemp("parked")).project
+
+
+@pytest.fixture
+def unanswered(parked: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Return a project with a run at approval point plan, for tests that change nothing of it."""
+    at_home(parked, monkeypatch)
+    return parked
+
+
 def history(project: Project) -> str:
     return project.git("log", "--format=%s%n%b%T", "main..work").replace(str(project.root), "")
 
@@ -91,10 +103,9 @@ def test_check_11_what_changed_since_it_was_seen_is_not_approved(
     assert project.journal() == before
 
 
-def test_check_29_only_a_form_of_this_session_changes_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = played_at(tmp_path, monkeypatch).project
-    before = project.journal()
-    with opened(project.root) as browser:
+def test_check_29_only_a_form_of_this_session_changes_anything(unanswered: Project) -> None:
+    before = unanswered.journal()
+    with opened(unanswered.root) as browser:
         fields = browser.hidden(f"{RUN}/packet")
         port = browser.access.port
         for origin in ("null", "http://evil.example", f"http://localhost:{port}", f"https://{browser.access.host}", ""):
@@ -105,7 +116,7 @@ def test_check_29_only_a_form_of_this_session_changes_anything(tmp_path: Path, m
         assert browser.post(f"{RUN}/delete", fields).status_code == 404
         browser.client.cookies.clear()
         assert browser.post(f"{RUN}/approve", fields).status_code == 401
-    assert project.journal() == before
+    assert unanswered.journal() == before
 
 
 @pytest.mark.broad
@@ -123,20 +134,17 @@ def test_comments_on_lines_go_along_as_feedback(tmp_path: Path, monkeypatch: pyt
     assert "no\n" not in feedback
 
 
-def test_check_32_a_console_that_only_reads_has_no_forms_and_takes_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = played_at(tmp_path, monkeypatch).project
-    with opened(project.root) as browser:
+def test_check_32_a_console_that_only_reads_has_no_forms_and_takes_none(unanswered: Project) -> None:
+    with opened(unanswered.root) as browser:
         fields = browser.hidden(f"{RUN}/packet")
-    with opened(project.root, read_only=True) as browser:
+    with opened(unanswered.root, read_only=True) as browser:
         for path in ("/", RUN, f"{RUN}/packet", f"{RUN}/diff", "/issues"):
             found = browser.get(path)
             assert (found.status_code, "<button" in found.text, 'name="token"' in found.text) == (200, False, False)
         token = browser.access.token_for(browser.client.cookies["redfirst"])
         for what in ("approve", "reject", "stop", "resume", "abandon"):
             assert browser.post(f"{RUN}/{what}", {**fields, "token": token}).status_code == 404, what
-    assert project.journal()[-1]["kind"] == "run_parked"
+    assert unanswered.journal()[-1]["kind"] == "run_parked"
 
 
 def test_orders_are_placed_held_and_dropped_on_the_page_of_the_queue(

@@ -76,7 +76,7 @@ def after(text: str, words: str) -> str:
     return text.replace("## Approach\n", f"## Approach\n\n{words}\n", 1)
 
 
-def test_an_edit_is_checked_written_and_counts(mine: tuple[Played, Browser]) -> None:
+def test_an_edit_is_checked_written_and_counts_until_it_was_answered(mine: tuple[Played, Browser]) -> None:
     played, browser = mine
     file = played.project.run_folder() / "plan.md"
     assert f'href="{PLAN}"' in browser.get(f"{RUN}/packet").text
@@ -97,6 +97,10 @@ def test_an_edit_is_checked_written_and_counts(mine: tuple[Played, Browser]) -> 
     assert file.read_text() == better
     assert "Twice is added." in browser.get(f"{RUN}/packet").text
     assert "counts as you edited it" in played.project.redfirst("approve", "--no-drive").stderr
+    late = browser.post(f"{RUN}/edit", {**said, "text": "my words"})
+    assert (late.status_code, written(late.text)) == (409, "my words"), "it was answered"
+    assert "<button" not in late.text.partition("<main")[2]
+    assert browser.get(PLAN).status_code == 409
     told = "plan.md counts as Ada edited it; as it was drafted it is plan-1.md"
     story = browser.get(RUN).text
     assert told in re.sub("<[^>]+>", "", story)
@@ -202,17 +206,6 @@ def test_a_task_is_edited_at_gate_split_and_a_problem_names_its_file(
         assert "task-1.md, line" not in blamed.text
     second.write_text(drafted)
     assert "task-1.md counts as you edited it" in played.project.redfirst("approve", "--no-drive").stderr
-
-
-def test_an_edit_after_the_answer_is_refused_and_kept_on_the_page(mine: tuple[Played, Browser]) -> None:
-    played, browser = mine
-    said = browser.hidden(PLAN)
-    played.project.redfirst("approve", "--no-drive")
-    late = browser.post(f"{RUN}/edit", {**said, "text": "my words"})
-    assert late.status_code == 409
-    assert written(late.text) == "my words"
-    assert "<button" not in late.text.partition("<main")[2]
-    assert browser.get(PLAN).status_code == 409
 
 
 @pytest.mark.broad

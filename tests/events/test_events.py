@@ -57,8 +57,9 @@ def ask(*words: str) -> list[str]:
 
 
 def read(lines: list[str]) -> list[dict[str, Any]]:
+    any_event = checked()
     for line in lines:
-        checked().validate_json(line)
+        any_event.validate_json(line)
     return [json.loads(line) for line in lines]
 
 

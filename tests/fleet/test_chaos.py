@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from postgres import Server
 
-pytestmark = [pytest.mark.slow, needs_postgres, needs_machines]
+pytestmark = [pytest.mark.slow, pytest.mark.broad, needs_postgres, needs_machines]
 ROOT = Path(__file__).parents[2]
 QUICK = Pace(stalled_s=4, looks_s=1, thinks_s=0.5)
 FAKETIME = next(iter(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
@@ -47,7 +47,6 @@ def test_33_a_fleet_under_fire_loses_nothing_and_moves_each_branch_once(tmp_path
         fleet.lost_nothing()
 
 
-@pytest.mark.broad
 @pytest.mark.timeout(3000)
 def test_33_fifty_kills_fifty_freezes_and_ten_restarts(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 200, Pace(stalled_s=10, looks_s=3, thinks_s=1)) as fleet:
@@ -56,7 +55,6 @@ def test_33_fifty_kills_fifty_freezes_and_ten_restarts(tmp_path: Path, own: Serv
         fleet.lost_nothing()
 
 
-@pytest.mark.broad
 @pytest.mark.timeout(1500)
 def test_33_a_machine_that_dies_or_freezes_is_replaced_within_45_seconds(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 20, Pace()) as fleet:
@@ -66,7 +64,6 @@ def test_33_a_machine_that_dies_or_freezes_is_replaced_within_45_seconds(tmp_pat
         assert max(max(each) for each in fleet.takeovers().values() if each) < 45
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("away_s", [pytest.param(4, id="seconds"), pytest.param(300, id="minutes")])
 def test_35_a_hub_that_is_away_loses_nothing_and_nobody_takes_over(tmp_path: Path, own: Server, away_s: float) -> None:
     with fleet_of(tmp_path, own, 2, machines=2) as fleet:
@@ -87,7 +84,6 @@ def test_35_a_hub_that_is_away_loses_nothing_and_nobody_takes_over(tmp_path: Pat
         assert [len(one.drivers) for one in fleet.orders()] == [1, 1]
 
 
-@pytest.mark.broad
 @pytest.mark.skipif(FAKETIME is None, reason="faketime is not installed: scripts/system-packages.sh")
 def test_36_a_machine_whose_clock_is_a_day_ahead_steals_nothing_and_loses_nothing(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 2, machines=2) as fleet:
@@ -107,7 +103,6 @@ def test_36_a_machine_whose_clock_is_a_day_ahead_steals_nothing_and_loses_nothin
         assert len(fleet.orders()) == 2
 
 
-@pytest.mark.broad
 def test_33_a_run_comes_back_to_a_machine_that_had_it_before(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 1, machines=2) as fleet:
         fleet.order(1)
@@ -122,7 +117,6 @@ def test_33_a_run_comes_back_to_a_machine_that_had_it_before(tmp_path: Path, own
         assert len(fleet.orders()[0].drivers) == 3
 
 
-@pytest.mark.broad
 def test_33_what_a_machine_had_published_before_it_was_lost_is_not_done_again(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 1, machines=2) as fleet:
         fleet.order(1)
@@ -138,7 +132,6 @@ def test_33_what_a_machine_had_published_before_it_was_lost_is_not_done_again(tm
         assert fleet.asked("GAL-1") == 7
 
 
-@pytest.mark.broad
 def test_a_run_that_was_only_brought_here_goes_on_with_the_flags_of_its_order(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 1, machines=2) as fleet:
         fleet.order(1)
@@ -153,7 +146,6 @@ def test_a_run_that_was_only_brought_here_goes_on_with_the_flags_of_its_order(tm
         fleet.lost_nothing()
 
 
-@pytest.mark.broad
 def test_a_run_whose_worker_was_stopped_goes_on_at_another_machine(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 1, machines=2) as fleet:
         fleet.order(1)
@@ -167,7 +159,6 @@ def test_a_run_whose_worker_was_stopped_goes_on_at_another_machine(tmp_path: Pat
         fleet.lost_nothing()
 
 
-@pytest.mark.broad
 def test_33_a_worker_that_was_frozen_closes_no_order_that_another_one_has(tmp_path: Path, own: Server) -> None:
     with fleet_of(tmp_path, own, 1, replace(QUICK, thinks_s=6), machines=2) as fleet:
         fleet.order(1)
@@ -199,7 +190,6 @@ def other_version(place: Path, path: str, old: str, new: str) -> dict[str, str]:
     return {"PYTHONPATH": f"{place}:{KNOWN}"}
 
 
-@pytest.mark.broad
 def test_37_a_run_of_another_matrix_waits_for_its_version_and_other_prompts_are_journalled(
     tmp_path: Path, own: Server
 ) -> None:

@@ -33,8 +33,8 @@ pytestmark = pytest.mark.slow
 @needs_postgres
 def test_limits_hold_over_machines_and_no_order_is_begun_twice(tmp_path: Path) -> None:
     table = "jobs = 4\nper_repo = 5\nper_provider = 3"
-    shop = scale.make(tmp_path, new_database("scale"), 30, 2, table, driver_s=0.05)
-    shop.place(30)
+    shop = scale.make(tmp_path, new_database("scale"), 12, 2, table, driver_s=0.05)
+    shop.place(12)
     with shop.workers():
         lines = shop.wait_for_all()
     log = shop.log()

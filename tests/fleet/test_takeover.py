@@ -95,7 +95,7 @@ def test_33_a_machine_whose_run_went_on_elsewhere_takes_it_from_there(tmp_path: 
     assert [path.name for path in one.worktree.glob(".workflow/left-*")], "what it wrote beside is kept"
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("instant", ["after journal publish_moving", ""])
 def test_33_what_is_published_is_not_done_again_where_nobody_said_that_its_order_has_ended(
     tmp_path: Path, instant: str
@@ -136,6 +136,7 @@ def test_33_who_lost_a_run_to_an_earlier_driver_of_its_order_takes_it_again_and_
     assert bool(said["begins"]) is (who != "a person"), said
 
 
+@pytest.mark.broad
 def test_33_an_order_is_known_by_the_worktree_that_says_so_whatever_was_made_for_it_since(tmp_path: Path) -> None:
     one, _ = pair(tmp_path)
     order, name = ordered(one), "project-gal-1-2"
@@ -229,6 +230,7 @@ def test_doctor_says_what_keeps_a_machine_from_working_in_its_fleet(tmp_path: Pa
     assert checks(two)["hub"] == "fail", "it can be read, and no run could be kept there"
 
 
+@pytest.mark.broad
 def test_33_a_run_that_the_hub_never_heard_of_ends_where_another_one_did_its_order(tmp_path: Path) -> None:
     one, two = pair(tmp_path)
     assert die_at(one.project, "before git push", 1, "run", "GAL-1", "--worktree", ordered(one)) == KILLED

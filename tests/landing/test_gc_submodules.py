@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kit import Project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
 
 NEEDS = """import pathlib
 
@@ -28,7 +28,6 @@ def fate(project: Project, worktree: Path, *argv: str) -> tuple[str, str]:
     return next((line["status"], line["why"]) for line in things if line["what"] == str(worktree))
 
 
-@pytest.mark.broad
 def test_a_worktree_with_submodules_is_filled_without_a_network_and_goes_when_it_is_done(tmp_path: Path) -> None:
     library = make_repository(tmp_path / "library", {"data.txt": "Hello"}).worktree
     project = make_project(tmp_path, {**FILES, "tests/test_data.py": NEEDS})

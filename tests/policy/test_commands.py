@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from policy.command_cases import ALLOWED, CORPUS, NOT_LITERAL, REFUSED
+from policy.command_cases import ALLOWED, CORPUS, NEVER_LISTED, NOT_LITERAL, REFUSED, UNKNOWN
 
 from pipeline.judge.policy.commands import (
     CommandRule,
@@ -36,6 +36,14 @@ def test_what_is_not_listed_is_refused_by_its_rule(text: str, rule: str) -> None
     ruling = ruling_on(text)
     assert (ruling.allowed, ruling.rule, ruling.argv) == (False, rule, ()), ruling.why
     assert ruling.why
+
+
+@pytest.mark.parametrize("command", NEVER_LISTED)
+def test_an_option_that_does_harm_is_listed_in_no_form(command: str) -> None:
+    for option in NEVER_LISTED[command].split():
+        for form in (option, f"{option} x", f"{option}=x", option[:-1] if option[1] == "-" else f"{option}x"):
+            ruling = ruling_on(f"{command} {form}")
+            assert (ruling.allowed, ruling.rule, ruling.argv) == (False, UNKNOWN, ()), f"{form}: {ruling.why}"
 
 
 @pytest.mark.parametrize(("text", "argv"), ALLOWED)

@@ -141,7 +141,6 @@ def production(source: bytes) -> list[bytes]:
 
 
 @pytest.mark.slow
-@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.binary(min_size=3, max_size=24), st.booleans())
 @example(b"\x00\x00\x00", True)
 def test_any_two_texts(data: bytes, turned: bool) -> None:

@@ -9,7 +9,7 @@ import unicodedata
 from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -177,7 +177,6 @@ def test_a_megabyte_is_rendered_in_linear_time(case: str) -> None:
         "".join
     )
 )
-@settings(max_examples=60)
 def test_what_is_an_issue_id_is_a_ref_and_a_file_name(text: str) -> None:
     if is_issue_id(text):
         ref = subprocess.run(["git", "check-ref-format", f"refs/redfirst/claims/{text}"], check=False)

@@ -32,7 +32,7 @@ def test_orders_are_added_once_held_released_and_dropped(tmp_path: Path) -> None
     assert f"{names[1]}  GAL-2" in text.splitlines()[0]
     events = queued.project.redfirst("events", "--type", "order.*").stdout.splitlines()
     assert [json.loads(line)["type"].split(".")[2] for line in events] == [*["placed"] * 3, *["dropped"] * 2]
-    assert all(checked().validate_json(line) for line in events)
+    assert all(map(checked().validate_json, events))
     third = json.loads(events[2])["id"]
     assert queued.project.redfirst("events", "--since", third).stdout.splitlines() == events[3:]
 

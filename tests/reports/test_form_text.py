@@ -279,7 +279,6 @@ def test_a_form_that_begins_with_a_report_says_the_same_report(blank: Blank, dat
     assert (found.report, found.faults) == (report, [])
 
 
-@settings(max_examples=150, deadline=None)
 @given(TEXT)
 def test_each_text_is_read_as_it_was_written(text: str) -> None:
     texts = Blank("risks", Sort.LIST, parts=(Blank("", Sort.TEXT),))

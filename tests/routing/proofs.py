@@ -360,8 +360,3 @@ PROOFS: Final[Mapping[str, Callable[[Matrix, Bounds], list[str]]]] = {
     "unbounded": unbounded,
     "limits": limits_that_fill_each_other,
 }
-
-
-def refuted(matrix: Matrix, bounds: Bounds) -> dict[str, list[str]]:
-    """Return the proofs that fail, with why."""
-    return {name: wrong for name, proof in PROOFS.items() if (wrong := proof(matrix, bounds))}

@@ -89,9 +89,7 @@ class RandomRun:
         return event
 
 
-RANDOM = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow]
-)
+RANDOM = settings(suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow])
 
 
 @RANDOM

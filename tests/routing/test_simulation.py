@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.matrix.routing.simulation import SignalsError, Walk, entries_of, simulate, walk_text, walk_value
@@ -270,7 +270,6 @@ def test_the_documents_end_has_outcome_and_exit_code() -> None:
 WORDS = st.sampled_from([*(signal.value for signal in Signal), "RESUMED"])
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.one_of(WORDS, st.fixed_dictionaries({"signal": WORDS, "role": st.sampled_from(["check", "make"])})),

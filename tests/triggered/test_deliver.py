@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -77,16 +76,6 @@ def test_24_forged_and_old_are_401_replayed_is_200_and_two_mebibytes_are_413(her
     assert (again.status, again.result, again.order) == (200, "duplicate", here.orders()[1].id)
     assert here.result("label", (signed(body, "another-name"), body)) == ("duplicate", "", 200), "the same bytes"
     assert len(here.orders()) == 2
-
-
-def test_25_a_hundred_equal_deliveries_at_once_are_one_order(here: Outside) -> None:
-    delivery = github()
-    with ThreadPoolExecutor(100) as pool:
-        found = list(pool.map(here.deliver, ["label"] * 100, [delivery] * 100))
-    assert sorted(one.result for one in found) == ["duplicate"] * 99 + ["ordered"]
-    (order,) = here.orders()
-    assert {one.order for one in found} == {order.id}
-    assert here.git("for-each-ref", "--format=%(refname:short)", "refs/heads/gh-*") == "gh-12"
 
 
 def test_26_what_a_run_or_its_own_account_wrote_is_a_no_op(here: Outside) -> None:
