@@ -15,10 +15,12 @@ from pipeline.judge.evidence.compare import (
     expectations,
     judge_green,
     judge_stubs,
+    kept_under_new_names,
     still_passing,
 )
-from pipeline.judge.evidence.observation import PASSING, CollectionError, Ended, Observation
+from pipeline.judge.evidence.observation import PASSING, CollectionError, Ended, Observation, TestRecord
 from pipeline.judge.evidence.red import judge_red
+from pipeline.judge.evidence.renamed_tests import moved
 
 if TYPE_CHECKING:
     from pipeline.judge.evidence.red_tests import RedTests
@@ -206,3 +208,76 @@ def test_green_means_that_every_expectation_is_kept(before: Observation, after: 
     ]
     assert set(fell) <= {*found.regressions, *found.missing}
     assert found.green or fell or any(one.outcome not in PASSING for one in before.records.values())
+
+
+# --- what must be kept: the baseline, then what the accepted tasks made of it (matrix 5)
+
+
+A, B, C = "tests/test_a.py::test_x", "tests/test_b.py::test_x", "tests/test_c.py::test_x"
+
+
+def outcomes(*runs: dict[str, Ended]) -> dict[str, Ended | None]:
+    baseline, *accepted = (observed(run) for run in runs)
+    return {entry: record.outcome for entry, record in expectations(baseline, accepted).items()}
+
+
+def test_a_test_that_an_accepted_task_removed_is_not_kept_any_longer() -> None:
+    passed = Ended.PASSED
+    assert outcomes({A: passed, B: passed}, {A: passed, C: passed}) == {A: passed, C: passed}
+
+
+def test_a_failure_that_was_forgiven_as_flaky_does_not_lower_what_is_expected() -> None:
+    assert outcomes({A: Ended.PASSED}, {A: Ended.FAILED}) == {A: Ended.PASSED}
+
+
+def test_a_test_that_failed_and_was_mended_is_kept_from_then_on() -> None:
+    assert outcomes({A: Ended.FAILED}, {A: Ended.PASSED}) == {A: Ended.PASSED}
+
+
+# --- tests whose file got another name
+
+
+def records(path: str, *entries: str, region: str = "a", outcome: Ended = Ended.PASSED) -> dict[str, TestRecord]:
+    """Return tests of one file by id."""
+    return {
+        entry: TestRecord(id=entry, function=entry, path=path, region_sha256=region, outcome=outcome)
+        for entry in entries
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before", "after"),
+    [
+        (
+            "tests/test_a.py",
+            "tests/test_b.py",
+            "tests/test_a.py::TestX::test_y[1]",
+            "tests/test_b.py::TestX::test_y[1]",
+        ),
+        ("tests/slow.rs", "tests/late.rs", "greet::test/slow::inner::ends", "greet::test/late::inner::ends"),
+        ("a_test.go", "b_test.go", "example.com/shop.TestA", "example.com/shop.TestA"),
+        ("test/a.test.js", "spec/a.test.js", "test/a.test.js > sum > adds", "spec/a.test.js > sum > adds"),
+    ],
+)
+def test_a_test_is_found_in_its_renamed_file(old: str, new: str, before: str, after: str) -> None:
+    assert moved(records(old, before), records(new, after), {old: new}) == {before: after}
+
+
+def test_what_is_elsewhere_or_still_there_has_not_moved() -> None:
+    old, new = "tests/test_a.py", "tests/test_b.py"
+    before = records(old, f"{old}::test_x")
+    assert moved(before, records(new, f"{new}::test_x"), {}) == {}
+    assert moved(before, records("tests/test_c.py", "tests/test_c.py::test_x"), {old: new}) == {}
+    assert moved(before, {**before, **records(new, f"{new}::test_x")}, {old: new}) == {}
+
+
+def test_only_the_same_test_that_holds_is_carried_on() -> None:
+    old, new = "tests/test_a.py", "tests/test_b.py"
+    before, entry = records(old, f"{old}::test_x"), f"{new}::test_x"
+    renames = {old: new}
+    assert kept_under_new_names(before, records(new, entry), renames) == {f"{old}::test_x"}
+    assert kept_under_new_names(before, records(new, entry, outcome=Ended.SKIPPED), renames) == set()
+    assert kept_under_new_names(before, records(new, entry, outcome=Ended.FAILED), renames, frozenset({entry})) == set()
+    other = records(new, entry, region="b")
+    assert kept_under_new_names(before, other, renames) == set()
+    assert kept_under_new_names(before, other, renames, frozenset({entry})) == {f"{old}::test_x"}

@@ -59,23 +59,6 @@ PYTHON = {
 _STAR = {"src/shop/__init__.py", "src/shop/prices.py", "tests/helpers.py"}
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("src/shop/__init__.py", {"src/shop/cart.py", "src/shop/prices.py"}),
-        ("src/shop/cart.py", {"src/shop/__init__.py", "src/shop/tax.py"}),
-        ("src/shop/prices.py", {"src/shop/__init__.py", "src/shop/money/__init__.py", "src/shop/money/units.py"}),
-        ("src/shop/loader.py", {"src/shop/__init__.py", "src/shop/plugin.py", "src/shop/tax.py"}),
-        ("tests/conftest.py", {"tests/fixtures.py"}),
-        ("tests/unit/test_cart.py", {"src/shop/__init__.py", "src/shop/cart.py"}),
-        ("tests/unit/test_patched.py", {"src/shop/__init__.py", "src/shop/loader.py"}),
-        ("tests/test_star.py", _STAR),
-    ],
-)
-def test_python_imports_lead_to_files(path: str, expected: set[str]) -> None:
-    assert uses(PYTHON, path) >= expected
-
-
 def test_a_private_module_is_mentioned_with_its_underscore() -> None:
     sources = {
         "src/shop/__init__.py": "from ._cart import Cart\n",
@@ -186,21 +169,6 @@ CRATES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("core-lib/src/lib.rs", {"src/parse.rs", "src/deep/mod.rs", "src/unused.rs"}),
-        ("core-lib/src/parse.rs", {"src/deep/inner.rs"}),
-        ("core-lib/src/deep/mod.rs", {"src/deep/inner.rs"}),
-        ("core-lib/src/deep/inner.rs", set[str]()),
-        ("core-lib/tests/reads.rs", {"tests/common/mod.rs", "src/lib.rs", "src/parse.rs", "src/deep/mod.rs"}),
-        ("core-lib/tests/macros.rs", {"src/unused.rs"}),
-    ],
-)
-def test_rust_paths_lead_to_files(path: str, expected: set[str]) -> None:
-    assert uses(CRATES, path) >= {f"core-lib/{name}" for name in expected}
-
-
 # --- JavaScript and TypeScript
 
 
@@ -224,20 +192,6 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("lib/entry.js", {"lib/cart.ts", "lib/tax.jsx"}),
-        ("lib/cart.ts", {"lib/types.ts", "lib/units/index.mts"}),
-        ("lib/tax.jsx", {"lib/late.mjs"}),
-        ("test/cart.test.js", {"lib/late.mjs"}),
-        ("test/ui.test.ts", {"packages/ui/src/main.tsx", "packages/ui/src/button.tsx"}),
-    ],
-)
-def test_script_imports_lead_to_files(path: str, expected: set[str]) -> None:
-    assert uses(SCRIPTS, path) >= expected
-
-
 # --- Go
 
 
@@ -255,18 +209,54 @@ GO = {
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    ("sources", "path", "expected"),
     [
-        ("shop.go", {"internal/tax/tax.go", "internal/tax/rates.go"}),
-        ("shop_test.go", {"shop.go"}),
-        ("internal/tax/tax_test.go", {"internal/tax/tax.go", "internal/tax/rates.go"}),
-        ("internal/tax/tax.go", {"internal/tax/rates.go"}),
-        ("tool/main.go", {"shop.go"}),
-        ("tool/sub/sub.go", {"tool/main.go"}),
+        (PYTHON, "src/shop/__init__.py", {"src/shop/cart.py", "src/shop/prices.py"}),
+        (PYTHON, "src/shop/cart.py", {"src/shop/__init__.py", "src/shop/tax.py"}),
+        (
+            PYTHON,
+            "src/shop/prices.py",
+            {"src/shop/__init__.py", "src/shop/money/__init__.py", "src/shop/money/units.py"},
+        ),
+        (PYTHON, "src/shop/loader.py", {"src/shop/__init__.py", "src/shop/plugin.py", "src/shop/tax.py"}),
+        (PYTHON, "tests/conftest.py", {"tests/fixtures.py"}),
+        (PYTHON, "tests/unit/test_cart.py", {"src/shop/__init__.py", "src/shop/cart.py"}),
+        (PYTHON, "tests/unit/test_patched.py", {"src/shop/__init__.py", "src/shop/loader.py"}),
+        (PYTHON, "tests/test_star.py", _STAR),
+        (
+            CRATES,
+            "core-lib/src/lib.rs",
+            {"core-lib/src/parse.rs", "core-lib/src/deep/mod.rs", "core-lib/src/unused.rs"},
+        ),
+        (CRATES, "core-lib/src/parse.rs", {"core-lib/src/deep/inner.rs"}),
+        (CRATES, "core-lib/src/deep/mod.rs", {"core-lib/src/deep/inner.rs"}),
+        (CRATES, "core-lib/src/deep/inner.rs", set[str]()),
+        (
+            CRATES,
+            "core-lib/tests/reads.rs",
+            {
+                "core-lib/tests/common/mod.rs",
+                "core-lib/src/lib.rs",
+                "core-lib/src/parse.rs",
+                "core-lib/src/deep/mod.rs",
+            },
+        ),
+        (CRATES, "core-lib/tests/macros.rs", {"core-lib/src/unused.rs"}),
+        (SCRIPTS, "lib/entry.js", {"lib/cart.ts", "lib/tax.jsx"}),
+        (SCRIPTS, "lib/cart.ts", {"lib/types.ts", "lib/units/index.mts"}),
+        (SCRIPTS, "lib/tax.jsx", {"lib/late.mjs"}),
+        (SCRIPTS, "test/cart.test.js", {"lib/late.mjs"}),
+        (SCRIPTS, "test/ui.test.ts", {"packages/ui/src/main.tsx", "packages/ui/src/button.tsx"}),
+        (GO, "shop.go", {"internal/tax/tax.go", "internal/tax/rates.go"}),
+        (GO, "shop_test.go", {"shop.go"}),
+        (GO, "internal/tax/tax_test.go", {"internal/tax/tax.go", "internal/tax/rates.go"}),
+        (GO, "internal/tax/tax.go", {"internal/tax/rates.go"}),
+        (GO, "tool/main.go", {"shop.go"}),
+        (GO, "tool/sub/sub.go", {"tool/main.go"}),
     ],
 )
-def test_go_imports_lead_to_packages(path: str, expected: set[str]) -> None:
-    assert uses(GO, path) >= expected
+def test_what_a_file_mentions_leads_to_files(sources: dict[str, str], path: str, expected: set[str]) -> None:
+    assert uses(sources, path) >= expected
 
 
 # --- properties

@@ -1,4 +1,4 @@
-"""Which failing tests a task or a report names; a sentence that happens to have such a word names none."""
+"""Which failing tests a task or a report names, and which of several a name means."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from evidence.observed import NO_IMPORT, observed
 
 from pipeline.judge.evidence.named_tests import asked_for, called, claimed_tests
 from pipeline.judge.evidence.observation import CollectionError, Ended
+from pipeline.judge.reports.work_reports import NamedTest, ReadyTests
+from pipeline.steps.asking.criteria import unknown_guards
+from pipeline.testing.measure.red import spelled_out
 
 ID = "tests/test_a.py::test_empty_name"
 CASE = "tests/test_a.py::test_cases[1]"
@@ -83,3 +86,28 @@ CALLED = observed(dict.fromkeys((ID, CASE, PASSING, OTHER, GO, TITLE), Ended.PAS
 )
 def test_which_tests_a_name_stands_for(name: str, found: list[str]) -> None:
     assert list(called(name, CALLED)) == found
+
+
+SUITE = observed(
+    {
+        "tests/test_a.py::test_keeps[1]": Ended.PASSED,
+        "tests/test_a.py::test_keeps[2]": Ended.PASSED,
+        "tests/test_a.py::test_both": Ended.PASSED,
+        "tests/test_b.py::test_both": Ended.PASSED,
+    }
+)
+
+
+def report(*names: str) -> ReadyTests:
+    return ReadyTests(verdict="TESTS_READY", tests=tuple(NamedTest(id=name, expected="GUARD") for name in names))
+
+
+def test_a_last_name_is_a_test_where_only_one_function_has_it() -> None:
+    names = ("test_keeps", "test_both", "tests/test_b.py::test_both", "test_none")
+    found = [named.id for named in spelled_out(report(*names), SUITE).tests]
+    assert found == ["tests/test_a.py::test_keeps", "test_both", "tests/test_b.py::test_both", "test_none"]
+
+
+def test_a_guard_that_is_not_in_the_suite_is_named() -> None:
+    found = unknown_guards(report("test_keeps", "tests/test_b.py::test_both", "test_none"), SUITE)
+    assert found == ("`tests` marks test_none as GUARD, which is not in the suite",)
