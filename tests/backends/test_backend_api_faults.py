@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -38,6 +39,7 @@ from pipeline.agents.backends.api import ApiBackend
 from pipeline.agents.backends.protocol import Ended, Fault
 from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.agents.gateway.spending import Allowance
+from pipeline.config.providers import Api
 from pipeline.errors import UserError
 from pipeline.judge.policy.rights import Action, Grant
 from pipeline.process import BoxError, Completed
@@ -285,3 +287,23 @@ def test_a_situation_of_every_agent(case: Case, tmp_path: Path) -> None:
         result = play.run(service, **case.job)
     assert service.problems == []
     case.check("api", result, {change.path: change for change in play.changes()})
+
+
+def nested(depth: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(depth):
+        found = {"a": found}
+    return found
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("api", DIALECTS)
+@pytest.mark.parametrize("arguments", [nested(400), nested(900), {"path": "\ud800"}], ids=["deep", "deeper", "half"])
+@pytest.mark.broad(but_first=1)
+def test_arguments_that_cannot_be_said_again(api: Api, arguments: dict[str, Any], tmp_path: Path) -> None:
+    play = Play(tmp_path, api)
+    script = conversation(Use(call("read", arguments)), Report({"result": "COMPLETE", "summary": "done"}))
+    with ModelService([script], secret=SECRET) as service:
+        result = play.run(service, session=play.session())
+    assert service.problems == []
+    assert result.fault is None, result.complaint

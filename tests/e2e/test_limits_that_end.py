@@ -22,14 +22,14 @@ from waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from model_service.script import Fails, Turn
+    from model_service.script import Turn
 
 pytestmark = pytest.mark.slow
 
 AGENT = Path(__file__).parent / "agents/limited.py"
 
 
-def limited(retry_after: object, times: int | None = None) -> Fails:
+def limited(retry_after: object, times: int | None = None) -> Fail:
     return Fail(429, headers={"retry-after": str(retry_after)}, times=times)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from model_service.documents import Json
-    from model_service.script import Tokens, When
+    from model_service.script import When
 
 _REQUEST: Final = re.compile(r"^# This request: (?P<kind>[a-z-]+)$", re.MULTILINE)
 _ROLE: Final = re.compile(r"You are (?:@|the (?=orchestrator))(\w+)")
@@ -113,8 +113,8 @@ class Prompt:
     def matches(self, when: When) -> bool:
         """Return whether the prompt says the same wherever *when* says something."""
         said = {name: getattr(self, name) for name in ("role", "kind", "question", "task", "attempt", "reask")}
-        wanted = when.model_dump(exclude_none=True, exclude={"text"})
-        return all(said[name] == value for name, value in wanted.items()) and (when.text or "") in self.text
+        wanted = {name: getattr(when, name) for name in said}
+        return all(value in {None, said[name]} for name, value in wanted.items()) and (when.text or "") in self.text
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,6 @@ class Reply:
 
     model: str
     number: int
-    tokens: Tokens
     text: str = ""
     calls: tuple[Call, ...] = ()
     stop: Stop = Stop.DONE

@@ -14,7 +14,7 @@ from model_service.dialects.chat import CHAT
 from model_service.dialects.google import GOOGLE
 from model_service.dialects.responses import RESPONSES
 from model_service.record import Request
-from model_service.script import Cuts, Fails, Garbles, Hangs, Tokens
+from model_service.script import INPUT, Cut, Fail, Garbage, Hang
 from model_service.tools import ScriptError
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         google = _GOOGLE.search(path)
         if path.endswith("/count_tokens"):
-            self._json(200, {"input_tokens": Tokens().input})
+            self._json(200, {"input_tokens": INPUT})
         elif google and google["verb"] == "countTokens":
-            self._json(200, {"totalTokens": Tokens().input})
+            self._json(200, {"totalTokens": INPUT})
         elif google:
             more = {"_model": google["model"], "_stream": google["verb"] == "streamGenerateContent"}
             self._answer(GOOGLE, json.loads(body) | more)
@@ -93,17 +93,19 @@ class Handler(BaseHTTPRequestHandler):
             return
         turn = move.turn
         match turn:
-            case Fails():
+            case Fail():
                 record(turn.status, asked, move)
                 text = json.dumps(dialect.error(turn.status, f"Scripted failure {turn.status}."))
-                self._send(turn.status, (turn.body if turn.body is not None else text).encode(), turn.headers)
-            case Hangs():
+                self._send(
+                    turn.status, (turn.body if turn.body is not None else text).encode(), tuple(turn.headers.items())
+                )
+            case Hang():
                 record(0, asked, move)
                 self._hang(dialect, asked, number, begun=turn.begun)
-            case Cuts():
+            case Cut():
                 record(200, asked, move)
                 self._cut(dialect, asked, number, turn.after_bytes)
-            case Garbles():
+            case Garbage():
                 record(200, asked, move)
                 self._garbage(stream=asked.stream)
             case _:
@@ -128,13 +130,13 @@ class Handler(BaseHTTPRequestHandler):
     def _hang(self, dialect: Dialect, asked: Asked, number: int, *, begun: bool) -> None:
         if begun and asked.stream:
             self._begin_stream()
-            self._chunk(next(dialect.stream(Reply(asked.model, number, Tokens(), "unfinished"))))
+            self._chunk(next(dialect.stream(Reply(asked.model, number, "unfinished"))))
         # A client sends nothing more; this returns when it leaves, or when the service ends.
         self.connection.recv(1)
         self.close_connection = True
 
     def _cut(self, dialect: Dialect, asked: Asked, number: int, after_bytes: int) -> None:
-        reply = Reply(asked.model, number, Tokens(), "This answer will not be finished. " * (1 + after_bytes // 20))
+        reply = Reply(asked.model, number, "This answer will not be finished. " * (1 + after_bytes // 20))
         if asked.stream:
             self._begin_stream()
             self._chunk(b"".join(dialect.stream(reply))[:after_bytes])

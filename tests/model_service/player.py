@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from model_service.asked import Reply, Speaker, Stop
-from model_service.script import Answering, Empties, Huge, Refuses, Reports, Says, Truncates, Uses
+from model_service.script import Answering, Empty, Huge, Refuse, Report, Say, Truncate, Uses
 from model_service.structured import example, report_of
 from model_service.tools import ScriptError, calls_of
 
@@ -60,7 +60,7 @@ class _Part:
     @property
     def ends_badly(self) -> bool:
         """Return whether a product may well send its request again after the last turn."""
-        return not isinstance(self.turns[-1], Says | Uses | Reports | Huge)
+        return not isinstance(self.turns[-1], Say | Uses | Report | Huge)
 
     def take(self, index: int) -> Move:
         turn = self.turns[index]
@@ -145,8 +145,8 @@ class Player:
 def _after(part: _Part, asked: Asked) -> Move:
     """Return what a model says to a product that has something to say after the last turn of the script."""
     last = next((turn for turn in reversed(part.turns) if isinstance(turn, Answering)), None)
-    if isinstance(last, Reports) and asked.told is Speaker.TOOL:
-        return Move(Says(text="Done."), part.number, len(part.turns))
+    if isinstance(last, Report) and asked.told is Speaker.TOOL:
+        return Move(Say("Done."), part.number, len(part.turns))
     if last is not None and not isinstance(last, Uses) and asked.told is Speaker.USER:
         return Move(last, part.number, part.turns.index(last))
     raise ScriptError(f"conversation {part.number} has no turn after {asked.rounds} rounds: {_summary(asked)}")
@@ -154,7 +154,7 @@ def _after(part: _Part, asked: Asked) -> Move:
 
 def _beside(asked: Asked) -> Move:
     text = "Work" if asked.schema is None else json.dumps(example(asked.schema))
-    return Move(Says(text=text), None, 0)
+    return Move(Say(text), None, 0)
 
 
 def _summary(asked: Asked) -> str:
@@ -174,19 +174,19 @@ def reply_of(turn: Answering, asked: Asked, number: int) -> Reply:
     calls: tuple[Call, ...] = ()
     stop = Stop.DONE
     match turn:
-        case Says():
+        case Say():
             text = turn.text
         case Uses():
             text, calls = turn.text, calls_of(turn.acts, asked)
-        case Reports():
+        case Report():
             text, calls = report_of(turn.report, turn.text, asked)
-        case Refuses():
+        case Refuse():
             text, stop = turn.text, Stop.REFUSED
-        case Truncates():
+        case Truncate():
             text, stop = turn.text, Stop.LENGTH
-        case Empties():
+        case Empty():
             pass
         case Huge():
             text = "x" * turn.characters
     stop = Stop.CALLS if calls else stop
-    return Reply(asked.model, number, turn.tokens, text, calls, stop, usage=asked.usage)
+    return Reply(asked.model, number, text, calls, stop, usage=asked.usage)

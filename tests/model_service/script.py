@@ -6,253 +6,197 @@ entries of the scripted agent are. A file of a script is the same list as JSON.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
+from pydantic.dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+INPUT: Final = 100
+OUTPUT: Final = 20
+CACHED: Final = 30
+"""The tokens that each answer says that it cost; those of the input include what came from a cache."""
 
 # --- what a model does with tools -----------------------------------------------------------------------------------
 
 
-class Read(_Value):
+@dataclass(frozen=True)
+class Read:
     """Read a file; the path is relative to the workspace, as in every act, or absolute."""
 
-    act: Literal["read"] = "read"
     path: str
+    act: Literal["read"] = "read"
 
 
-class Write(_Value):
+@dataclass(frozen=True)
+class Write:
     """Give a file this content."""
 
-    act: Literal["write"] = "write"
     path: str
     content: str
+    act: Literal["write"] = "write"
 
 
-class Edit(_Value):
+@dataclass(frozen=True)
+class Edit:
     """Replace a passage that occurs once."""
 
-    act: Literal["edit"] = "edit"
     path: str
     old: str
     new: str
+    act: Literal["edit"] = "edit"
 
 
-class Run(_Value):
+@dataclass(frozen=True)
+class Run:
     """Run a shell command in the workspace."""
 
-    act: Literal["run"] = "run"
     command: str
+    act: Literal["run"] = "run"
 
 
-class RawCall(_Value):
+@dataclass(frozen=True)
+class RawCall:
     """Call a tool by its own name, offered or not; text as arguments is sent as it is, valid JSON or not."""
 
-    act: Literal["call"] = "call"
     tool: str
-    arguments: dict[str, Any] | str = Field(default_factory=dict[str, Any])
+    arguments: dict[str, Any] | str = field(default_factory=dict[str, Any])
+    act: Literal["call"] = "call"
 
 
 Act = Annotated[Read | Write | Edit | Run | RawCall, Field(discriminator="act")]
+read, write, edit, run, call = Read, Write, Edit, Run, RawCall
 
 
-def read(path: str) -> Read:
-    """Return the act of reading a file."""
-    return Read(path=path)
+# --- turns: answers, which stay in the history of the conversation ------------------------------------------------
 
 
-def write(path: str, content: str) -> Write:
-    """Return the act of writing a file."""
-    return Write(path=path, content=content)
-
-
-def edit(path: str, old: str, new: str) -> Edit:
-    """Return the act of replacing a passage of a file."""
-    return Edit(path=path, old=old, new=new)
-
-
-def run(command: str) -> Run:
-    """Return the act of running a command."""
-    return Run(command=command)
-
-
-def call(tool: str, arguments: dict[str, Any] | str | None = None) -> RawCall:
-    """Return a call of a tool by its name."""
-    return RawCall(tool=tool, arguments=arguments if arguments is not None else {})
-
-
-# --- turns ----------------------------------------------------------------------------------------------------------
-
-
-class Tokens(_Value):
-    """What an answer says that it cost; `input` counts all of the input, what came from a cache included."""
-
-    input: int = 100
-    output: int = 20
-    cached: int = 30
-
-
-class _Answer(_Value):
-    """A turn that stays in the history of the conversation."""
-
-    tokens: Tokens = Tokens()
-
-
-class Says(_Answer):
+@dataclass(frozen=True)
+class Say:
     """Text, and the end of the agent's turn."""
 
-    turn: Literal["say"] = "say"
     text: str
+    turn: Literal["say"] = "say"
 
 
-class Uses(_Answer):
+@dataclass(frozen=True)
+class Uses:
     """One or several tool calls at once, perhaps after a word."""
 
-    turn: Literal["use"] = "use"
-    acts: tuple[Act, ...] = Field(min_length=1)
+    acts: tuple[Act, ...]
     text: str = ""
+    turn: Literal["use"] = "use"
 
 
-class Reports(_Answer):
+def Use(*acts: Act, text: str = "") -> Uses:  # noqa: N802  (it reads as the other words of a script)
+    """Return the turn that uses tools; several acts are several calls in one answer."""
+    return Uses(acts, text)
+
+
+@dataclass(frozen=True)
+class Report:
     """The final report, in the form that the request asks for: structured output, else the last line of the text."""
 
-    turn: Literal["report"] = "report"
     report: Any
     text: str = "The work is done."
+    turn: Literal["report"] = "report"
 
 
-class Refuses(_Answer):
+@dataclass(frozen=True)
+class Refuse:
     """The provider's refusal."""
 
-    turn: Literal["refuse"] = "refuse"
     text: str = "I will not do that."
+    turn: Literal["refuse"] = "refuse"
 
 
-class Truncates(_Answer):
+@dataclass(frozen=True)
+class Truncate:
     """Text that ends at the limit of output tokens."""
 
-    turn: Literal["truncate"] = "truncate"
     text: str = '{"result": "COMP'
+    turn: Literal["truncate"] = "truncate"
 
 
-class Empties(_Answer):
+@dataclass(frozen=True)
+class Empty:
     """A well-formed answer with nothing in it."""
 
     turn: Literal["empty"] = "empty"
 
 
-class Huge(_Answer):
+@dataclass(frozen=True)
+class Huge:
     """A text of so many characters."""
 
+    characters: int
     turn: Literal["huge"] = "huge"
-    characters: int = Field(ge=1)
 
 
-class _Trouble(_Value):
-    """What happens instead of an answer and leaves nothing in the history; `times` None: to every request."""
-
-    times: int | None = Field(default=None, ge=1)
+# --- turns: what happens instead of an answer and leaves nothing in the history; `times` None: to every request -----
 
 
-class Fails(_Trouble):
+@dataclass(frozen=True)
+class Fail:
     """An HTTP error; without a body it is the one that the dialect has for this status."""
 
-    turn: Literal["fail"] = "fail"
     status: int
     body: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    times: int | None = None
+    turn: Literal["fail"] = "fail"
 
 
-class Cuts(_Trouble):
+@dataclass(frozen=True)
+class Cut:
     """An answer whose connection ends after so many bytes of the body."""
 
-    turn: Literal["cut"] = "cut"
     after_bytes: int = 200
+    times: int | None = None
+    turn: Literal["cut"] = "cut"
 
 
-class Garbles(_Trouble):
+@dataclass(frozen=True)
+class Garbage:
     """Status 200 with a body that is not JSON."""
 
+    times: int | None = None
     turn: Literal["garbage"] = "garbage"
 
 
-class Hangs(_Trouble):
+@dataclass(frozen=True)
+class Hang:
     """No answer until the client or the service ends; `begun`: after the status and the first bytes."""
 
-    turn: Literal["hang"] = "hang"
     begun: bool = False
+    times: int | None = None
+    turn: Literal["hang"] = "hang"
 
 
-Answering = Says | Uses | Reports | Refuses | Truncates | Empties | Huge
-Trouble = Fails | Cuts | Garbles | Hangs
+Answering = Say | Uses | Report | Refuse | Truncate | Empty | Huge
+Trouble = Fail | Cut | Garbage | Hang
 Turn = Annotated[Answering | Trouble, Field(discriminator="turn")]
-
-
-def Say(text: str, tokens: Tokens | None = None) -> Says:  # noqa: N802  (these read as the words of a script)
-    """Return the turn that says a text."""
-    return Says(text=text, tokens=tokens or Tokens())
-
-
-def Use(*acts: Act, text: str = "", tokens: Tokens | None = None) -> Uses:  # noqa: N802
-    """Return the turn that uses tools; several acts are several calls in one answer."""
-    return Uses(acts=acts, text=text, tokens=tokens or Tokens())
-
-
-def Report(report: Any, text: str = "The work is done.", tokens: Tokens | None = None) -> Reports:  # noqa: N802
-    """Return the turn that gives the final report."""
-    return Reports(report=report, text=text, tokens=tokens or Tokens())
-
-
-def Fail(  # noqa: N802
-    status: int, body: str | None = None, headers: dict[str, str] | None = None, *, times: int | None = None
-) -> Fails:
-    """Return the trouble of an HTTP error."""
-    return Fails(status=status, body=body, headers=tuple((headers or {}).items()), times=times)
-
-
-def Cut(after_bytes: int = 200, *, times: int | None = None) -> Cuts:  # noqa: N802
-    """Return the trouble of a connection that ends early."""
-    return Cuts(after_bytes=after_bytes, times=times)
-
-
-def Garbage(*, times: int | None = None) -> Garbles:  # noqa: N802
-    """Return the trouble of a body that is not JSON."""
-    return Garbles(times=times)
-
-
-def Hang(*, begun: bool = False, times: int | None = None) -> Hangs:  # noqa: N802
-    """Return the trouble of an answer that never comes."""
-    return Hangs(begun=begun, times=times)
-
-
-def Refuse(text: str = "I will not do that.") -> Refuses:  # noqa: N802
-    """Return the turn in which the provider refuses."""
-    return Refuses(text=text)
-
-
-def Truncate(text: str = '{"result": "COMP') -> Truncates:  # noqa: N802
-    """Return the turn that ends at the limit of output tokens."""
-    return Truncates(text=text)
-
-
-def Empty() -> Empties:  # noqa: N802
-    """Return the turn without content."""
-    return Empties()
 
 
 # --- conversations --------------------------------------------------------------------------------------------------
 
 
-class When(_Value):
-    """Which prompts a conversation is for; what is left out matches anything."""
+@dataclass(frozen=True)
+class When:
+    """Which prompts a conversation is for; what is left out matches anything.
+
+    Args:
+        role: Who is asked.
+        kind: What is asked.
+        question: The question of a judgement.
+        task: The id of the task.
+        attempt: The number of the attempt.
+        reask: Whether the prompt says that the last answer did not count.
+        text: A passage of the prompt, word for word; the way to match a prompt that is not redfirst's.
+    """
 
     role: str | None = None
     kind: str | None = None
@@ -260,25 +204,23 @@ class When(_Value):
     task: str | None = None
     attempt: int | None = None
     reask: bool | None = None
-    """Whether the prompt says that the last answer did not count."""
     text: str | None = None
-    """A passage of the prompt, word for word; the way to match a prompt that is not redfirst's."""
 
 
-class Conversation(_Value):
+@dataclass(frozen=True)
+class Conversation:
     """The turns for one dispatch."""
 
+    turns: tuple[Turn, ...]
     when: When = When()
-    turns: tuple[Turn, ...] = Field(min_length=1)
 
 
 Script = tuple[Conversation, ...]
-_SCRIPT: TypeAdapter[Script] = TypeAdapter(Script)
 
 
 def conversation(*turns: Turn, **when: Any) -> Conversation:
     """Return a conversation: `conversation(Use(...), Report(...), kind="implement", task="1")`."""
-    return Conversation(when=When(**when), turns=turns)
+    return Conversation(turns, When(**when))
 
 
 def load_script(path: Path) -> Script:
@@ -287,12 +229,7 @@ def load_script(path: Path) -> Script:
     Raises:
         ValidationError: it is not one.
     """
-    return _SCRIPT.validate_json(path.read_bytes())
-
-
-def dump_script(script: Sequence[Conversation], path: Path) -> None:
-    """Write a script to a JSON file."""
-    path.write_bytes(_SCRIPT.dump_json(tuple(script), indent=1))
+    return TypeAdapter(Script).validate_json(path.read_bytes())
 
 
 def quoted(word: str) -> str:

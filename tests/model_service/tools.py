@@ -7,6 +7,7 @@ in the schema that the request brings; a parameter that must be given and is unk
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from model_service.asked import Call
@@ -94,7 +95,7 @@ def _patch(act: Write) -> str:
 def _arguments(tool: Tool, act: Read | Write | Edit | Run, workspace: str | None) -> Json:
     known = part(tool.parameters, "properties")
     given: Json = {name: value for name, value in _PATIENCE.items() if name in known}
-    facts: dict[str, str] = act.model_dump(exclude={"act"})
+    facts: dict[str, str] = {name: value for name, value in asdict(act).items() if name != "act"}
     for fact, value in facts.items():
         name = next((word for word in _WORDS[fact] if word in known), None)
         if name is None:

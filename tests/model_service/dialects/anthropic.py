@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from model_service.asked import Asked, Dialect, Message, Reply, Speaker, Stop, Tool
 from model_service.documents import event, given_object, part, parts
+from model_service.script import CACHED, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,10 +63,10 @@ def _read(body: Json, headers: Mapping[str, str]) -> Asked:
 
 def _usage(reply: Reply) -> Json:
     return {
-        "input_tokens": reply.tokens.input - reply.tokens.cached,
+        "input_tokens": INPUT - CACHED,
         "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": reply.tokens.cached,
-        "output_tokens": reply.tokens.output,
+        "cache_read_input_tokens": CACHED,
+        "output_tokens": OUTPUT,
     }
 
 

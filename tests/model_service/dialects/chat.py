@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from model_service.asked import Asked, Dialect, Message, Reply, Speaker, Stop, Tool
 from model_service.documents import event, part, parts
+from model_service.script import CACHED, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,10 +64,10 @@ def _calls(reply: Reply) -> list[Json]:
 
 def _usage(reply: Reply) -> Json:
     return {
-        "prompt_tokens": reply.tokens.input,
-        "completion_tokens": reply.tokens.output,
-        "total_tokens": reply.tokens.input + reply.tokens.output,
-        "prompt_tokens_details": {"cached_tokens": reply.tokens.cached},
+        "prompt_tokens": INPUT,
+        "completion_tokens": OUTPUT,
+        "total_tokens": INPUT + OUTPUT,
+        "prompt_tokens_details": {"cached_tokens": CACHED},
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from model_service.asked import Asked, Dialect, Message, Reply, Speaker, Stop, Tool
 from model_service.documents import event, given_object, part, parts
+from model_service.script import CACHED, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,10 +64,10 @@ def _candidate(reply: Reply, pieces: list[Json], finish: str | None) -> Json:
     if finish:
         candidate["finishReason"] = finish
     usage: Json = {
-        "promptTokenCount": reply.tokens.input,
-        "cachedContentTokenCount": reply.tokens.cached,
-        "candidatesTokenCount": reply.tokens.output if finish else 1,
-        "totalTokenCount": reply.tokens.input + (reply.tokens.output if finish else 1),
+        "promptTokenCount": INPUT,
+        "cachedContentTokenCount": CACHED,
+        "candidatesTokenCount": OUTPUT if finish else 1,
+        "totalTokenCount": INPUT + (OUTPUT if finish else 1),
     }
     name = {"responseId": f"answer-{reply.number}", "modelVersion": reply.model}
     return {"candidates": [candidate], "usageMetadata": usage, **name}

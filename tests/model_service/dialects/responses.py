@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from model_service.asked import Asked, Dialect, Message, Reply, Speaker, Stop, Tool
 from model_service.dialects.chat import openai_error
 from model_service.documents import event, part, parts
+from model_service.script import CACHED, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,11 +111,11 @@ def _whole(reply: Reply) -> Json:
         "output": _output(reply),
         "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
         "usage": {
-            "input_tokens": reply.tokens.input,
-            "input_tokens_details": {"cached_tokens": reply.tokens.cached},
-            "output_tokens": reply.tokens.output,
+            "input_tokens": INPUT,
+            "input_tokens_details": {"cached_tokens": CACHED},
+            "output_tokens": OUTPUT,
             "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": reply.tokens.input + reply.tokens.output,
+            "total_tokens": INPUT + OUTPUT,
         },
     }
 
