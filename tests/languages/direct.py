@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
+from languages.measured import environment_of, request
 
-from pipeline.judge.evidence.red_classes import Context
-from pipeline.process import Mount
-from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.red_classes import Context, RedClass
 from pipeline.testing.languages import names
 from pipeline.testing.languages.projects.combined import Projects, find_environment
-from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
+from pipeline.testing.languages.protocol import Cache, Lookup
 from pipeline.testing.languages.python.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.judge.evidence.observation import Observation
-    from pipeline.process import Box
+    from pipeline.judge.evidence.observation import Ended, Observation
+    from pipeline.testing.languages.protocol import Environment, Missing, Selection
 
 TOOLCHAIN = PytestToolchain()
 
@@ -39,15 +38,9 @@ def write(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-@cache
 def environment() -> Environment:
     """Return the environment of the interpreter that runs these tests."""
-    nowhere = Path(tempfile.gettempdir())
-    command = (sys.executable, "-m", "pytest")
-    lookup = Lookup(nowhere, nowhere, command, nowhere, os.environ["PATH"])
-    found = anyio.run(TOOLCHAIN.find_environment, lookup)
-    assert isinstance(found, Environment), found
-    return found
+    return environment_of(TOOLCHAIN, sys.executable, "-m", "pytest")
 
 
 @cache
@@ -58,8 +51,7 @@ def _bytecode() -> Cache:
     place, kept = Path(folder.name, "project"), Path(folder.name, "kept")
     write(place, {"test_it.py": "def test_it(): pass\n"})
     kept.mkdir()
-    view, env = View(Mount(place, place, writable=True)), environment()
-    anyio.run(lambda: TOOLCHAIN.run_tests(Measurement(NoBox(), view, env, cache=Cache(kept, warm=True))))
+    anyio.run(TOOLCHAIN.run_tests, request(place, environment(), cache=Cache(kept, warm=True)))
     return Cache(kept)
 
 
@@ -67,28 +59,11 @@ _KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def measure(
-    root: Path,
-    selection: Selection | None = None,
-    *,
-    trace: bool = False,
-    timeout_s: float = 60.0,
-    per_test_timeout_s: float | None = None,
-    env: Environment | None = None,
-    box: Box | None = None,
+    root: Path, selection: Selection | None = None, *, env: Environment | None = None, **more: Any
 ) -> Observation:
     """Return what a run of the project in `root` showed."""
-
-    chosen = env or environment()
-    sandbox = box or NoBox()
-    kept = _bytecode()
-
-    async def run() -> Observation:
-        view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
-        return await TOOLCHAIN.run_tests(
-            Measurement(sandbox, view, chosen, selection, trace, timeout_s, per_test_timeout_s, kept)
-        )
-
-    return anyio.run(run)
+    asked = request(root, env or environment(), selection=selection, cache=_bytecode(), **more)
+    return anyio.run(TOOLCHAIN.run_tests, asked)
 
 
 def files_of(root: Path) -> frozenset[str]:
@@ -108,6 +83,27 @@ def context_of(observation: Observation, existing: frozenset[str], **more: objec
         **more,
     }
     return Context(**values)  # pyright: ignore[reportArgumentType]  checked by the tests that use it
+
+
+def by_name(
+    table: Mapping[tuple[Ended, RedClass | None], str],
+) -> dict[str, tuple[Ended, RedClass | None]]:
+    """Return how each test ends, and what it is for the judges, from lists of names with commas."""
+    return {name: found for found, names in table.items() for name in names.split(", ")}
+
+
+def judged(
+    seen: Observation, context: Context, prefix: str, names: Mapping[str, tuple[Ended, RedClass | None]]
+) -> dict[str, tuple[RedClass, bool]]:
+    """Return what the failures of these tests are for the judges, and whether they are a legal RED."""
+    found = {name: classify(seen.records[prefix + name], context) for name, (_, cls) in names.items() if cls}
+    return {name: (one.cls, one.legal) for name, one in found.items()}
+
+
+def expected(names: Mapping[str, tuple[Ended, RedClass | None]]) -> dict[str, tuple[RedClass, bool]]:
+    """Return what `judged` has to return: legal is what misses or contradicts behaviour."""
+    legal = {RedClass.ASSERTION_MISMATCH, RedClass.MISSING_BEHAVIOR}
+    return {name: (cls, cls in legal) for name, (_, cls) in names.items() if cls}
 
 
 def environments(toolchain: Projects, lookup: Lookup) -> Environment | Missing:

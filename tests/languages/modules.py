@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
+import fcntl
 import os
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import forked
 import pytest
+from languages.measured import environment_of, request
 
-from pipeline.process import Mount
-from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.go.toolchain import GoToolchain
-from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
+from pipeline.testing.languages.protocol import Cache
 
 if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation
     from pipeline.process import Box
+    from pipeline.testing.languages.protocol import Environment, Selection
 
 TOOLCHAIN = GoToolchain()
 MANIFEST = "module example.com/greet\n\ngo 1.19\n"
@@ -27,25 +30,25 @@ MANIFEST = "module example.com/greet\n\ngo 1.19\n"
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="this machine has no go")
 
 
-@cache
 def environment() -> Environment:
     """Return the environment of the machine's own toolchain."""
-    nowhere = Path(tempfile.gettempdir())
-    found = anyio.run(TOOLCHAIN.find_environment, Lookup(nowhere, nowhere, None, nowhere, os.environ["PATH"]))
-    assert isinstance(found, Environment), found
-    return found
+    return environment_of(TOOLCHAIN)
 
 
 @cache
 def compiled() -> Cache:
-    """Return a cache for this process that has what most tests need of Go itself: newer versions come without it."""
-    folder = tempfile.TemporaryDirectory(prefix="redfirst-gocache-")
-    _KEPT.append(folder)
-    with tempfile.TemporaryDirectory(prefix="redfirst-module-") as place:
-        (Path(place) / "go.mod").write_text(MANIFEST)
-        (Path(place) / "x_test.go").write_text(_USES)
-        measure(Path(place), cache=Cache(Path(folder.name), warm=True))
-    return Cache(Path(folder.name))
+    """Return a cache for all workers that has what most tests need of Go itself: newer versions come without it."""
+    session = os.environ.setdefault(forked.SESSION, str(os.getpid()))
+    folder = Path(tempfile.gettempdir()) / f"redfirst-gocache-{session}"
+    with Path(f"{folder}.lock").open("w") as lock, tempfile.TemporaryDirectory(prefix="redfirst-module-") as place:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            folder.mkdir()
+            (Path(place) / "go.mod").write_text(MANIFEST)
+            (Path(place) / "x_test.go").write_text(_USES)
+            measure(Path(place), cache=Cache(folder, warm=True))
+    return Cache(folder)
 
 
 def seeded(folder: Path) -> Cache:
@@ -54,7 +57,6 @@ def seeded(folder: Path) -> Cache:
     return Cache(folder)
 
 
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []
 _USES = """package greet
 
 import (
@@ -71,32 +73,15 @@ def measure(
     root: Path,
     selection: Selection | None = None,
     *,
-    trace: bool = False,
-    timeout_s: float = 300.0,
-    per_test_timeout_s: float | None = None,
     env: Environment | None = None,
-    box: Box | None = None,
     cache: Cache | None = None,
+    **more: Any,
 ) -> Observation:
     """Return what a run of the project in `root` showed; what was compiled is shared between the tests of a process."""
-    chosen, used = env or environment(), cache or compiled()
-    sandbox = box or NoBox()
-
-    async def run() -> Observation:
-        view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
-        return await TOOLCHAIN.run_tests(
-            Measurement(sandbox, view, chosen, selection, trace, timeout_s, per_test_timeout_s, used)
-        )
-
-    return anyio.run(run)
+    asked = request(root, env or environment(), selection=selection, cache=cache or compiled(), **more)
+    return anyio.run(TOOLCHAIN.run_tests, asked)
 
 
 def check_types(root: Path, box: Box | None = None) -> Observation:
     """Return what of the project in `root` does not compile."""
-    sandbox, env, used = box or NoBox(), environment(), compiled()
-
-    async def check() -> Observation:
-        view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
-        return await TOOLCHAIN.check_types(Measurement(sandbox, view, env, cache=used))
-
-    return anyio.run(check)
+    return anyio.run(TOOLCHAIN.check_types, request(root, environment(), box, cache=compiled()))

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import tempfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from js_runners import installed_set, search_path
+from languages import measured
+from languages.measured import request
 
-from pipeline.process import Mount
-from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.javascript.toolchain import NodeToolchain
-from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, Missing, Selection, View
+from pipeline.testing.languages.protocol import Environment
 
 if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation
-    from pipeline.process import Box
+    from pipeline.testing.languages.protocol import Selection
 
 TOOLCHAIN = NodeToolchain()
 _KEPT: list[tempfile.TemporaryDirectory[str]] = []
@@ -47,42 +47,18 @@ def environment(name: str, package: str) -> Environment:
     return found
 
 
-def find(
-    checkout: Path, command: tuple[str, ...] | None = None, *, path: str, main: Path | None = None
-) -> Environment | Missing:
-    """Return what the toolchain finds for a checkout."""
-    return anyio.run(TOOLCHAIN.find_environment, Lookup(checkout, main or checkout, command, checkout, path))
+find = partial(measured.find, TOOLCHAIN)
 
 
 def measure(
-    root: Path,
-    name: str = "node",
-    selection: Selection | None = None,
-    *,
-    trace: bool = False,
-    timeout_s: float = 120.0,
-    per_test_timeout_s: float | None = None,
-    box: Box | None = None,
-    env: Environment | None = None,
+    root: Path, name: str = "node", selection: Selection | None = None, *, env: Environment | None = None, **more: Any
 ) -> Observation:
     """Return what a run of the project in `root` showed, with the packages of a set."""
-    sandbox = box or NoBox()
     chosen = env or environment(name, (root / "package.json").read_text(encoding="utf-8"))
-
-    async def run() -> Observation:
-        view = View(Mount(root, sandbox.inside(root, Path("/measured")), writable=True))
-        return await TOOLCHAIN.run_tests(
-            Measurement(sandbox, view, chosen, selection, trace, timeout_s, per_test_timeout_s)
-        )
-
-    return anyio.run(run)
+    return anyio.run(TOOLCHAIN.run_tests, request(root, chosen, selection=selection, **more))
 
 
 def check_types(root: Path, name: str = "node") -> Observation:
     """Return what of the project in `root` does not type-check."""
     env = environment(name, (root / "package.json").read_text(encoding="utf-8"))
-
-    async def check() -> Observation:
-        return await TOOLCHAIN.check_types(Measurement(NoBox(), View(Mount(root, root, writable=True)), env))
-
-    return anyio.run(check)
+    return anyio.run(TOOLCHAIN.check_types, request(root, env))

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import anyio
 import pytest
+from languages import measured
 from languages.crates import TOOLCHAIN, environment, needs_cargo
 
-from pipeline.testing.languages.protocol import Environment, Lookup, Missing
+from pipeline.testing.languages.protocol import Environment, Missing
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-def find(place: Path, command: Sequence[str] | None = None, path: str | None = None) -> Environment | Missing:
-    chosen = None if command is None else tuple(command)
-    search_path = os.environ["PATH"] if path is None else path
-    return anyio.run(TOOLCHAIN.find_environment, Lookup(place, place, chosen, place, search_path))
+find = partial(measured.find, TOOLCHAIN)
 
 
 def test_a_manifest_makes_a_rust_project(tmp_path: Path) -> None:

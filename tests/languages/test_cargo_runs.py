@@ -1,27 +1,25 @@
-"""Chosen tests, limits, the box, compiled dependencies, and a whole task from RED to GREEN with real cargo."""
+"""Limits, the box, compiled dependencies, types, and examples in documentation, with real cargo."""
 
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import pytest
-from languages.crates import MANIFEST, TOOLCHAIN, check_types, environment, measure, needs_cargo
-from languages.direct import context_of, files_of, write
+from languages.crates import MANIFEST, check_types, environment, measure, needs_cargo
+from languages.direct import write
+from languages.measured import ends
 
-from pipeline.judge.evidence.compare import expectations, judge_green, judge_stubs
 from pipeline.judge.evidence.observation import Ended, RunState
-from pipeline.judge.evidence.red import judge_red
-from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.process import Mount
-from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.testing.languages.protocol import Cache, Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 pytestmark = [pytest.mark.slow, needs_cargo]
 
@@ -40,54 +38,6 @@ START = {
     "src/lib.rs": GREET + REGION + "}\n",
     "tests/slow.rs": "#[test]\nfn hangs() {\n    loop { std::thread::park(); }\n}\n\n#[test]\nfn ends() {}\n",
 }
-DONE = GREET.replace("{\n", "{\n    if name.is_empty() {\n        return String::new();\n    }\n", 1)
-PART = 'pub fn part(name: &str) -> String {\n    name.replace("hi", "bye")\n}\n'
-PART_TESTS = (
-    'use greet::part;\n\n#[test]\nfn parts() {\n    assert_eq!(part("hi x"), "bye x");\n}\n\n'
-    "#[test]\nfn says_nothing() {\n    let _ = part;\n}\n"
-)  # fmt: skip
-
-
-@pytest.mark.broad
-def test_a_task_from_red_to_green_beside_the_code_and_in_a_new_file(tmp_path: Path) -> None:
-    start = write(tmp_path / "start", {name: text for name, text in START.items() if name != "tests/slow.rs"})
-    tests = {"src/lib.rs": GREET + REGION + NEW + "}\n", "tests/part.rs": PART_TESTS}
-    red = write(shutil.copytree(start, tmp_path / "red"), tests)
-    baseline, after = measure(start), measure(red, trace=True)
-    symbols = (Symbol("src/lib.rs", "part"),)
-    verdict = judge_red(
-        baseline, after, None, context_of(after, files_of(start), symbols=symbols), task="1", tree="red"
-    )
-    assert verdict.legal, verdict
-    assert {entry: (one.cls, one.granularity) for entry, one in verdict.ledger.red.items()} == {
-        "greet::lib::tests::nobody": (RedClass.ASSERTION_MISMATCH, "id"),
-        "tests/part.rs": (RedClass.MISSING_BEHAVIOR, "file"),
-    }
-
-    candidate = write(shutil.copytree(red, tmp_path / "done"), {"src/lib.rs": DONE + PART + REGION + NEW + "}\n"})
-    green = judge_green(verdict.ledger, measure(candidate), expectations(baseline))
-    assert green.green, green
-    loosened = REGION.replace('"Hello, a!"', 'greet("a")') + NEW
-    write(candidate, {"src/lib.rs": DONE + PART + loosened + "}\n"})
-    assert judge_green(verdict.ledger, measure(candidate), expectations(baseline)).changed_files == ("src/lib.rs",)
-
-    stubs = TOOLCHAIN.stub_symbols({"src/lib.rs": DONE + PART + REGION + NEW + "}\n"}, symbols)
-    on_stubs = measure(write(candidate, stubs.files), Selection(ids=frozenset(green.whole_file_ids)))
-    assert judge_stubs(green.whole_file_ids, on_stubs) == ("greet::test/part::says_nothing",)
-
-
-@pytest.mark.broad
-def test_only_chosen_tests_run_and_all_are_listed(tmp_path: Path) -> None:
-    write(tmp_path, START)
-    listed = measure(tmp_path, Selection.nothing())
-    assert {entry: record.outcome for entry, record in listed.records.items()} == dict.fromkeys(
-        ("greet::lib::tests::old", "greet::test/slow::hangs", "greet::test/slow::ends")
-    )
-    by_file = measure(tmp_path, Selection(files=frozenset({"src/lib.rs"})))
-    assert [record.id for record in by_file.records.values() if record.ran] == ["greet::lib::tests::old"]
-    by_id = measure(tmp_path, Selection(ids=frozenset({"greet::test/slow::ends"})))
-    assert [record.id for record in by_id.records.values() if record.ran] == ["greet::test/slow::ends"]
-    assert by_id.command == ("cargo", "test", "--workspace", "--", "--exact", "ends")
 
 
 @pytest.mark.broad
@@ -95,17 +45,9 @@ def test_the_time_for_all_tests_ends_the_run_and_says_so(tmp_path: Path) -> None
     write(tmp_path, START)
     seen = measure(tmp_path, Selection(ids=frozenset({"greet::test/slow::hangs"})), timeout_s=8)
     assert seen.state is RunState.TIMED_OUT
+    assert seen.command == ("cargo", "test", "--workspace", "--", "--exact", "hangs")
     hung = seen.records.get("greet::test/slow::hangs")  # there is none where compiling took all of it
     assert hung is None or hung.outcome is Ended.TIMED_OUT
-
-
-@pytest.fixture
-def box() -> Bubblewrap:
-    bwrap = shutil.which("bwrap") or ""
-    made = Bubblewrap(bwrap)
-    if not bwrap or not anyio.run(made.canary).ok:
-        pytest.skip("this machine has no working bubblewrap")
-    return made
 
 
 @pytest.mark.broad
@@ -161,3 +103,74 @@ def test_types_are_checked_without_running_anything(tmp_path: Path) -> None:
     seen = check_types(tmp_path)
     assert [(error.path, error.fault.raised.kind) for error in seen.collection_errors] == [("tests/slow.rs", "E0308")]
     assert not any(record.ran for record in seen.records.values())
+
+
+# --- examples in documentation that do not end
+
+
+HANGS = "/// ```\n/// loop { std::thread::park(); }\n/// ```\n"
+ENDS = "/// ```\n/// assert_eq!(1, 1);\n/// ```\n"
+FAILS = "/// ```\n/// assert_eq!(1, 2);\n/// ```\n"
+
+
+def library(**examples: str) -> str:
+    return "".join(f"{text}pub fn {name}() {{}}\n" for name, text in examples.items())
+
+
+def project(folder: Path, lib: str, edition: str = "2021") -> Path:
+    return write(folder, {"Cargo.toml": MANIFEST.replace("2021", edition), "src/lib.rs": lib})
+
+
+@pytest.mark.parametrize("edition", ["2021", "2024"])
+@pytest.mark.broad
+def test_each_example_has_the_limit_of_a_test(tmp_path: Path, edition: str) -> None:
+    lib = library(a=HANGS, b=ENDS, c=HANGS, d=FAILS, e=ENDS)
+    seen = measure(project(tmp_path, lib, edition), per_test_timeout_s=6)
+    assert seen.state is RunState.COMPLETE, seen.detail
+    failed = seen.records["greet::doc::src/lib.rs::d"].fault
+    assert failed is not None
+    assert "rustdoctest" not in failed.raised.message  # a folder that has another name each time
+    assert ends(seen) == {
+        "a": Ended.TIMED_OUT,
+        "b": Ended.PASSED,
+        "c": Ended.TIMED_OUT,
+        "d": Ended.FAILED,
+        "e": Ended.PASSED,
+    }
+
+
+@pytest.mark.broad
+def test_the_only_one_that_hangs_is_known_at_once(tmp_path: Path) -> None:
+    seen = measure(project(tmp_path, library(a=HANGS, b=ENDS)), per_test_timeout_s=6)
+    assert ends(seen) == {"a": Ended.TIMED_OUT, "b": Ended.PASSED}
+    assert seen.tail.count("test src/lib.rs - b") == 1
+
+
+@pytest.mark.broad
+def test_an_example_that_was_not_asked_for_takes_no_other_along(tmp_path: Path) -> None:
+    place = project(tmp_path, library(a=HANGS, b=ENDS, c=HANGS))
+    chosen = Selection(ids=frozenset({"greet::doc::src/lib.rs::b", "greet::doc::src/lib.rs::c"}))
+    seen = measure(place, chosen, per_test_timeout_s=6)
+    assert seen.state is RunState.COMPLETE
+    assert ends(seen) == {"a": None, "b": Ended.PASSED, "c": Ended.TIMED_OUT}
+
+
+@pytest.mark.broad
+def test_without_a_limit_an_example_that_hangs_ends_the_run_and_is_told(tmp_path: Path) -> None:
+    seen = measure(project(tmp_path, library(a=HANGS, b=ENDS, c=HANGS)), timeout_s=15)
+    assert seen.state is RunState.TIMED_OUT
+    found = ends(seen)
+    assert (found["a"], found["c"]) == (None, None)
+    told = {record.reason for record in seen.records.values() if not record.ran}
+    assert told == {"it did not come to an end: the examples were ended first"}
+
+
+@pytest.mark.broad
+def test_without_a_limit_the_only_example_that_hangs_has_timed_out(tmp_path: Path) -> None:
+    seen = measure(project(tmp_path, library(a=ENDS, b=HANGS)), timeout_s=15)
+    assert (seen.state, ends(seen)) == (RunState.TIMED_OUT, {"a": Ended.PASSED, "b": Ended.TIMED_OUT})
+
+
+def test_examples_that_are_compiled_together_are_listed(tmp_path: Path) -> None:
+    seen = measure(project(tmp_path, library(a=ENDS, b=FAILS), "2024"), per_test_timeout_s=60)
+    assert ends(seen) == {"a": Ended.PASSED, "b": Ended.FAILED}

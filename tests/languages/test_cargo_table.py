@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from languages.crates import TOOLCHAIN, measure, needs_cargo
-from languages.direct import context_of, files_of, write
+from languages.direct import by_name, context_of, expected, files_of, judged, write
 
 from pipeline.judge.evidence.classify import classify
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
@@ -231,6 +231,24 @@ WORKSPACE = {
 }  # fmt: skip
 
 UNIT = "greet::lib::tests::"
+EXPECTED = by_name(
+    {
+        (Ended.PASSED, None): "passes, should_panic_and_does",
+        (Ended.FAILED, RedClass.ASSERTION_MISMATCH): (
+            "asserts, asserts_through_a_helper, panics_in_production, looks_first, unwraps, "
+            "should_panic_and_does_not, returns_an_error"
+        ),
+        (Ended.FAILED, RedClass.MISSING_BEHAVIOR): "reaches_a_stub",
+        (Ended.FAILED, RedClass.STRUCTURAL): "says_nothing, gives_up",
+        (Ended.FAILED, RedClass.TEST_BROKEN): "is_broken_itself",
+        (Ended.SKIPPED, None): "is_ignored",
+        (Ended.CRASHED, RedClass.CRASHED): "leaves_early",
+        (Ended.CRASHED, None): "exits, aborts",
+        (Ended.TIMED_OUT, RedClass.TEST_TIMEOUT): "hangs",
+        (Ended.FAILED, None): "one, two",
+    }
+)
+"""How each test of the library ends, and what a failure is for the judges."""
 
 
 @pytest.fixture(scope="module")
@@ -240,37 +258,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def seen(place: Path) -> Observation:
-    return measure(place, trace=True, per_test_timeout_s=5)
+    return measure(place, trace=True, per_test_timeout_s=3)
 
 
 def test_every_test_of_a_workspace_has_an_id_a_file_and_an_end(seen: Observation) -> None:
     assert seen.state is RunState.COMPLETE, seen.tail
     assert {entry: (record.outcome, record.path) for entry, record in seen.records.items()} == {
-        **{
-            UNIT + name: (outcome, "greet/src/lib.rs")
-            for name, outcome in {
-                "passes": Ended.PASSED,
-                "asserts": Ended.FAILED,
-                "asserts_through_a_helper": Ended.FAILED,
-                "reaches_a_stub": Ended.FAILED,
-                "panics_in_production": Ended.FAILED,
-                "says_nothing": Ended.FAILED,
-                "gives_up": Ended.FAILED,
-                "looks_first": Ended.FAILED,
-                "unwraps": Ended.FAILED,
-                "is_broken_itself": Ended.FAILED,
-                "should_panic_and_does_not": Ended.FAILED,
-                "should_panic_and_does": Ended.PASSED,
-                "returns_an_error": Ended.FAILED,
-                "is_ignored": Ended.SKIPPED,
-                "leaves_early": Ended.CRASHED,
-                "exits": Ended.CRASHED,
-                "aborts": Ended.CRASHED,
-                "hangs": Ended.TIMED_OUT,
-                "one": Ended.FAILED,
-                "two": Ended.FAILED,
-            }.items()
-        },
+        **{UNIT + name: (outcome, "greet/src/lib.rs") for name, (outcome, _) in EXPECTED.items()},
         "greet::lib::deep::tests::reaches_a_method": (Ended.FAILED, "greet/src/deep/tests.rs"),
         "greet::doc::greet/src/lib.rs::greet": (Ended.PASSED, "greet/src/lib.rs"),
         "greet::doc::greet/src/lib.rs::greet#2": (Ended.FAILED, "greet/src/lib.rs"),
@@ -282,30 +276,9 @@ def test_every_test_of_a_workspace_has_an_id_a_file_and_an_end(seen: Observation
     assert seen.records[UNIT + "is_ignored"].reason == "too slow"
 
 
-@pytest.mark.parametrize(
-    ("name", "cls", "legal"),
-    [
-        ("asserts", RedClass.ASSERTION_MISMATCH, True),
-        ("asserts_through_a_helper", RedClass.ASSERTION_MISMATCH, True),
-        ("reaches_a_stub", RedClass.MISSING_BEHAVIOR, True),
-        ("panics_in_production", RedClass.ASSERTION_MISMATCH, True),
-        ("says_nothing", RedClass.STRUCTURAL, False),
-        ("gives_up", RedClass.STRUCTURAL, False),
-        ("looks_first", RedClass.ASSERTION_MISMATCH, True),
-        ("unwraps", RedClass.ASSERTION_MISMATCH, True),
-        ("is_broken_itself", RedClass.TEST_BROKEN, False),
-        ("should_panic_and_does_not", RedClass.ASSERTION_MISMATCH, True),
-        ("returns_an_error", RedClass.ASSERTION_MISMATCH, True),
-        ("leaves_early", RedClass.CRASHED, False),
-        ("hangs", RedClass.TEST_TIMEOUT, False),
-    ],
-)
-def test_what_a_failure_is_for_the_judges(
-    place: Path, seen: Observation, name: str, cls: RedClass, *, legal: bool
-) -> None:
+def test_what_a_failure_is_for_the_judges(place: Path, seen: Observation) -> None:
     context = context_of(seen, files_of(place), symbols=(Symbol("greet/src/lib.rs", "later"),))
-    found = classify(seen.records[UNIT + name], context)
-    assert (found.cls, found.legal) == (cls, legal), found.message
+    assert judged(seen, context, UNIT, EXPECTED) == expected(EXPECTED)
 
 
 def test_a_stub_in_a_method_and_a_program_run_by_a_test_are_recognised(place: Path, seen: Observation) -> None:

@@ -114,25 +114,17 @@ def test_any_end_of_an_id_runs_that_test_and_a_wrong_one_is_told_with_those_near
         done = subprocess.run(argv, cwd=root / folder, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
-    one: dict[str, Any] = {"over": [{**PYTEST, "argv": [*argv, "-q"]}], "folder": "a"}
-    loud: dict[str, Any] = {"over": [{**PYTEST, "argv": [*argv, "-v"]}], "folder": "a"}
-    for selector, count, more in (
-        ("test_a.py::test_case[2]", 1, {}),
-        ("b/tests/test_b.py::test_more", 2, {}),
-        ("test_case", 2, one),
-        ("test_case", 2, loud),
-    ):
-        code, said = run(selector, **more)
-        assert (code, f"{count} passed" in said) == (0, True), (selector, said)
-    code, said = run("test_both")
-    assert (code, "2 tests end in test_both: a/tests/test_a.py::test_both, b/tests/test_b.py::test_both" in said) == (
-        2,
-        True,
-    ), said
-    for selector, near, more in (
-        ("test_cases", "a/tests/test_a.py::test_case", {}),
-        ("tests/test_a.py::test_bath", "tests/test_a.py::test_both", one),
-    ):
-        code, said = run(selector, **more)
-        assert code in {2, 4}
-        assert f"no test is called {selector}; near it: {near}" in said
+    one: dict[str, Any] = {"over": [{**PYTEST, "argv": argv}], "folder": "a"}
+    # one lists quietly, and one loudly
+    both = [{**runner, "argv": [*argv, how]} for runner, how in zip(runners, ("-q", "-v"), strict=True)]
+    code, said = run("test_case", "b/tests/test_b.py::test_both", "test_more", over=both)
+    assert (code, "2 passed" in said, "3 passed" in said) == (0, True, True), said
+    code, said = run("test_a.py::test_case[2]", **one)
+    assert (code, "1 passed" in said) == (0, True), said
+    code, said = run("test_both", "test_cases")
+    assert code == 2
+    assert "2 tests end in test_both: a/tests/test_a.py::test_both, b/tests/test_b.py::test_both" in said
+    assert "no test is called test_cases; near it: a/tests/test_a.py::test_case" in said
+    code, said = run("tests/test_a.py::test_bath", **one)
+    assert code in {2, 4}
+    assert "no test is called tests/test_a.py::test_bath; near it: tests/test_a.py::test_both" in said

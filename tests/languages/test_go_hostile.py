@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
-import anyio
 import pytest
 from languages.direct import write
 from languages.modules import MANIFEST, measure, needs_go
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.testing.languages.protocol import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 pytestmark = [pytest.mark.slow, needs_go]
 
@@ -244,15 +243,6 @@ KILLS = """
 
     func TestLater(t *testing.T) {}
     """
-
-
-@pytest.fixture
-def box() -> Bubblewrap:
-    bwrap = shutil.which("bwrap") or ""
-    made = Bubblewrap(bwrap)
-    if not bwrap or not anyio.run(made.canary).ok:
-        pytest.skip("this machine has no working bubblewrap")
-    return made
 
 
 @pytest.mark.broad

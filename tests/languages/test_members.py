@@ -1,4 +1,4 @@
-"""Which folders of a repository are projects of their own: members of workspaces, and who says how it is tested."""
+"""Which folders of a repository are projects, who says how each is tested, and which toolchains measure it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import json
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 from e2e.shapes import make_environment
 from languages.direct import environments, write
+from languages.measured import measure_copy, outcomes
 
 from pipeline.config.model import Toolchains
 from pipeline.judge.evidence.observation import Ended
-from pipeline.process import Mount
-from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.testing.languages.projects.combined import Projects, choose, projects_in
-from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, View
+from pipeline.testing.languages.projects.combined import Projects, choose, folder_below, looked_for, projects_in
+from pipeline.testing.languages.protocol import Environment, Lookup
+from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipeline.testing.languages.toolchain import Toolchain
 
 UV = '[project]\nname = "all"\n\n[tool.uv.workspace]\nmembers = ["packages/*"]\nexclude = ["packages/old"]\n'
 SETTINGS = '[tool.pytest.ini_options]\naddopts = "--disable-plugin-autoload"\n'
@@ -187,7 +189,7 @@ def test_folders_that_are_named_are_members_all_the_same(tmp_path: Path) -> None
     assert folders(tmp_path, files, pytest=named) == ["pytest:packages/a of .", "pytest:other"]
 
 
-def found_in(root: Path, **tables: Any) -> tuple[Projects, Environment]:
+def found_in(root: Path, **tables: Any) -> tuple[Projects, Path, Environment]:
     tracked = [
         path.relative_to(root).as_posix()
         for path in root.rglob("*")
@@ -197,17 +199,14 @@ def found_in(root: Path, **tables: Any) -> tuple[Projects, Environment]:
     assert isinstance(toolchain, Projects), toolchain
     env = environments(toolchain, Lookup(root, root, None, root.parent / "state", os.environ["PATH"]))
     assert isinstance(env, Environment), env
-    return toolchain, env
+    return toolchain, root, env
 
 
-def outcomes(root: Path, view: Path, **tables: Any) -> dict[str, Ended | None]:
-    """Return what each test came to, measured in a copy of the project without what is installed in it."""
-    toolchain, env = found_in(root, **tables)
-    shutil.copytree(root, view, ignore=shutil.ignore_patterns("node_modules", ".venv"))
-    measurement = Measurement(NoBox(), View(Mount(view, view, writable=True)), env)
-    seen = anyio.run(toolchain.run_tests, measurement)
+def ended(root: Path, **tables: Any) -> dict[str, Ended | None]:
+    """Return what each test came to."""
+    seen = measure_copy(*found_in(root, **tables))
     assert seen.environment_problem is None, seen.environment_problem
-    return {entry: record.outcome for entry, record in seen.records.items()}
+    return outcomes(seen)
 
 
 @pytest.mark.slow
@@ -229,9 +228,7 @@ def test_members_of_a_uv_workspace_are_measured_with_its_environment(tmp_path: P
         }
     root = write(tmp_path / "project", files)
     make_environment(root / ".venv")
-    assert outcomes(root, tmp_path / "view") == {
-        f"packages/{one}/tests/test_core.py::test_it": Ended.PASSED for one in "ab"
-    }
+    assert ended(root) == {f"packages/{one}/tests/test_core.py::test_it": Ended.PASSED for one in "ab"}
 
 
 @pytest.mark.broad
@@ -261,7 +258,101 @@ def test_packages_of_an_npm_workspace_run_in_their_own_folders_and_see_what_is_i
     subprocess.run(
         ["npm", "install", "--offline", "--no-audit", "--no-fund"], cwd=root, check=True, capture_output=True
     )
-    assert outcomes(root, tmp_path / "view") == {
+    assert ended(root) == {
         "packages/a/test/a.test.js::reads beside its package": Ended.PASSED,
         "packages/b/test/a.test.js::b is there": Ended.PASSED,
     }
+
+
+# --- which toolchains measure a repository
+
+
+def chosen(tmp_path: Path, *paths: str, **tables: Any) -> Toolchain | None:
+    write(tmp_path, dict.fromkeys(paths, ""))
+    return choose(tmp_path, Toolchains.model_validate(tables), paths)
+
+
+def named(toolchain: Toolchain | None) -> list[str]:
+    """Return the names, each with the folder if it has one."""
+    assert toolchain is not None
+    return [f"{one.name} in {one.folder}" if one.folder else one.name for one in projects_in(toolchain)]
+
+
+@pytest.mark.parametrize(("mark", "name"), [("pyproject.toml", "pytest"), ("Cargo.toml", "cargo")])
+def test_one_at_the_top_is_that_toolchain_itself(tmp_path: Path, mark: str, name: str) -> None:
+    assert chosen(tmp_path, mark, "README.md") is LANGUAGES[name].toolchain
+
+
+def test_every_language_has_marks_and_they_are_told() -> None:
+    assert all(language.marks for language in LANGUAGES.values())
+    assert "cargo: Cargo.toml" in looked_for()
+
+
+def test_two_at_the_top_are_both_taken_in_the_order_of_the_table(tmp_path: Path) -> None:
+    found = chosen(tmp_path, "Cargo.toml", "pyproject.toml")
+    assert named(found) == ["pytest", "cargo"]
+    assert isinstance(found, Projects)
+    assert not any(part.asked for part in found.projects)
+
+
+def test_use_says_which_and_in_which_order(tmp_path: Path) -> None:
+    found = chosen(tmp_path, "Cargo.toml", "pyproject.toml", use=["cargo", "pytest", "cargo"])
+    assert named(found) == ["cargo", "pytest"]
+    assert isinstance(found, Projects)
+    assert all(part.asked for part in found.projects)
+    assert chosen(tmp_path, "Cargo.toml", "pyproject.toml", use=["cargo"]) is LANGUAGES["cargo"].toolchain
+
+
+def test_a_second_language_further_down_is_found_beside_the_one_at_the_top(tmp_path: Path) -> None:
+    found = chosen(tmp_path, "pyproject.toml", "native/Cargo.toml")
+    assert named(found) == ["pytest", "cargo in native"]
+
+
+def test_the_configured_folder_counts_and_a_configured_part_is_asked_for(tmp_path: Path) -> None:
+    found = chosen(tmp_path, "pyproject.toml", "a/Cargo.toml", "b/Cargo.toml", cargo={"folder": "b"})
+    assert named(found) == ["pytest", "cargo in b"]
+    assert isinstance(found, Projects)
+    assert [part.asked for part in found.projects] == [False, True]
+
+
+def test_limits_of_several_are_those_of_each(tmp_path: Path) -> None:
+    found = chosen(tmp_path, "pyproject.toml", "Cargo.toml", cargo={"timeout_s": 5}, pytest={"test_timeout_s": 7})
+    assert isinstance(found, Projects)
+    assert [(one.table.timeout_s, one.table.test_timeout_s) for one in found.projects if one.table] == [
+        (900, 7),
+        (5, 60),
+    ]
+    tables = Toolchains.model_validate({"cargo": {"timeout_s": 5}, "pytest": {"test_timeout_s": 7}})
+    assert (tables.settings_of(found.name).timeout_s, tables.settings_of(found.name).test_timeout_s) == (905, 60)
+
+
+@pytest.mark.parametrize(
+    ("paths", "folder"),
+    [
+        (["web/package.json"], "web"),
+        (["apps/web/package.json"], "apps/web"),
+        (["a/b/c/package.json"], None),  # too far down
+        (["web/package.json", "admin/package.json"], None),  # which of them?
+        (["web/package.json", "web/packages/ui/package.json", "web/ui/package.json"], "web"),  # members of a workspace
+        (["node_modules/x/package.json"], None),
+        (["web/package.json", "node_modules/x/package.json"], "web"),
+        (["tests/fixtures/package.json"], None),
+        (["examples/demo/package.json"], None),
+        (["docs/package.json"], None),
+        ([".github/actions/package.json"], None),
+        (["vendor/js/package.json"], None),
+        (["Vendor/package.json"], None),
+        (["package.json"], None),  # the top is not below the top
+        (["web/package.json.bak", "web/xpackage.json"], None),
+        ([], None),
+    ],
+)
+def test_what_counts_as_a_project_further_down(paths: list[str], folder: str | None) -> None:
+    assert folder_below("node", paths) == folder
+
+
+def test_a_table_of_no_toolchain_is_refused() -> None:
+    tables = Toolchains()
+    for name in ("use", "maven", "pytest+maven", ""):
+        with pytest.raises(KeyError):
+            tables.settings_of(name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from languages.direct import write
+from languages.measured import ends
 from languages.nodes import JEST, NODE, VITEST, measure
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
@@ -27,10 +28,6 @@ def run(root: Path, body: str, **more: float) -> Observation:
     """Return what a test file of node's own runner shows that begins so."""
     write(root, {"package.json": NODE, "a.test.js": START + body})
     return measure(root, per_test_timeout_s=more.get("per_test_timeout_s", 10), timeout_s=60)
-
-
-def ends(observation: Observation) -> dict[str, Ended | None]:
-    return {entry.rpartition("::")[2]: record.outcome for entry, record in observation.records.items()}
 
 
 FORGED = '{"kind":"end","id":"a.test.js::bad","passed":true,"errors":[]}'

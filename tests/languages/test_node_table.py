@@ -7,7 +7,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
-from languages.direct import context_of, files_of, write
+from languages.direct import by_name, context_of, expected, files_of, judged, write
 from languages.nodes import NODE, VITEST, manifest, measure
 
 from pipeline.judge.evidence.classify import classify, classify_collection
@@ -160,69 +160,28 @@ RUNNERS = {
     "export const { describe, it, beforeAll: before, beforeEach } = globalThis;\n",
 }
 PROGRAM = "process.stdout.write('hello');\n"
-ALL = {
-    "passes": Ended.PASSED,
-    "asserts": Ended.FAILED,
-    "asserts through a helper": Ended.FAILED,
-    "compares deeply": Ended.FAILED,
-    "wants an error": Ended.FAILED,
-    "reaches a stub": Ended.FAILED,
-    "reaches a stub in a method": Ended.FAILED,
-    "fails in production": Ended.FAILED,
-    "calls what is missing": Ended.FAILED,
-    "calls a method that is missing": Ended.FAILED,
-    "builds what is missing": Ended.FAILED,
-    "loads a module that is missing": Ended.FAILED,
-    "calls a method of a string": Ended.FAILED,
-    "says nothing": Ended.FAILED,
-    "gives up": Ended.FAILED,
-    "says nothing after a look": Ended.FAILED,
-    "looks at nothing of the project": Ended.FAILED,
-    "uses a free name": Ended.FAILED,
-    "is broken itself": Ended.FAILED,
-    "throws": Ended.FAILED,
-    "rejects": Ended.FAILED,
-    "runs a program": Ended.FAILED,
-    "is skipped": Ended.SKIPPED,
-    "leaves early": Ended.CRASHED,
-    "dies": Ended.CRASHED,
-    "spins": Ended.TIMED_OUT,
-    "a suite > is inside": Ended.PASSED,
-    "a suite > within > is deep": Ended.PASSED,
-    "a suite that cannot begin > is not run": Ended.FAILED,
-    "is made for x": Ended.PASSED,
-    "is made for y": Ended.FAILED,
-    "is twice": Ended.PASSED,
-    "is twice #2": Ended.PASSED,
-}
-CLASSES = {
-    "asserts": (RedClass.ASSERTION_MISMATCH, True),
-    "asserts through a helper": (RedClass.ASSERTION_MISMATCH, True),
-    "compares deeply": (RedClass.ASSERTION_MISMATCH, True),
-    "wants an error": (RedClass.ASSERTION_MISMATCH, True),
-    "reaches a stub": (RedClass.MISSING_BEHAVIOR, True),
-    "reaches a stub in a method": (RedClass.MISSING_BEHAVIOR, True),
-    "fails in production": (RedClass.ASSERTION_MISMATCH, True),
-    "calls what is missing": (RedClass.MISSING_BEHAVIOR, True),
-    "calls a method that is missing": (RedClass.MISSING_BEHAVIOR, True),
-    "builds what is missing": (RedClass.MISSING_BEHAVIOR, True),
-    "loads a module that is missing": (RedClass.MISSING_BEHAVIOR, True),
-    "calls a method of a string": (RedClass.TEST_BROKEN, False),
-    "says nothing": (RedClass.STRUCTURAL, False),
-    "gives up": (RedClass.STRUCTURAL, False),
-    "says nothing after a look": (RedClass.ASSERTION_MISMATCH, True),  # as in Python: production was entered
-    "looks at nothing of the project": (RedClass.STRUCTURAL, False),
-    "uses a free name": (RedClass.TEST_BROKEN, False),
-    "is broken itself": (RedClass.TEST_BROKEN, False),
-    "throws": (RedClass.TEST_BROKEN, False),
-    "rejects": (RedClass.ASSERTION_MISMATCH, True),
-    "runs a program": (RedClass.ASSERTION_MISMATCH, True),
-    "is skipped": (RedClass.SKIPPED, False),
-    "leaves early": (RedClass.CRASHED, False),
-    "spins": (RedClass.TEST_TIMEOUT, False),
-    "a suite that cannot begin > is not run": (RedClass.ASSERTION_MISMATCH, True),
-    "passes": (RedClass.PASSED_UNMARKED, False),
-}
+EXPECTED = by_name(
+    {
+        (Ended.PASSED, RedClass.PASSED_UNMARKED): "passes",
+        (Ended.FAILED, RedClass.ASSERTION_MISMATCH): (
+            "asserts, asserts through a helper, compares deeply, wants an error, fails in production, "
+            "says nothing after a look, rejects, runs a program, a suite that cannot begin > is not run"
+        ),
+        (Ended.FAILED, RedClass.MISSING_BEHAVIOR): (
+            "reaches a stub, reaches a stub in a method, calls what is missing, "
+            "calls a method that is missing, builds what is missing, loads a module that is missing"
+        ),
+        (Ended.FAILED, RedClass.TEST_BROKEN): "calls a method of a string, uses a free name, is broken itself, throws",
+        (Ended.FAILED, RedClass.STRUCTURAL): "says nothing, gives up, looks at nothing of the project",
+        (Ended.SKIPPED, RedClass.SKIPPED): "is skipped",
+        (Ended.CRASHED, RedClass.CRASHED): "leaves early",
+        (Ended.CRASHED, None): "dies",
+        (Ended.TIMED_OUT, RedClass.TEST_TIMEOUT): "spins",
+        (Ended.PASSED, None): "a suite > is inside, a suite > within > is deep, is made for x, is twice, is twice #2",
+        (Ended.FAILED, None): "is made for y",
+    }
+)
+"""How each test ends, and what a failure is for the judges."""
 SYMBOLS = (
     Symbol("src/greet.mjs", "later"),
     Symbol("src/greet.mjs", "Greeter.polite"),
@@ -285,10 +244,10 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             lane.path: TESTS,
         },
     )
-    return lane, root, measure(root, lane.runners, trace=True, per_test_timeout_s=5)
+    return lane, root, measure(root, lane.runners, trace=True, per_test_timeout_s=3)
 
 
-def judged(seen: tuple[Lane, Path, Observation]) -> Context:
+def context_for(seen: tuple[Lane, Path, Observation]) -> Context:
     lane, root, observation = seen
     existing = files_of(root) - {lane.path}
     return context_of(observation, existing, symbols=SYMBOLS, task_files=frozenset({"src/greet.mjs", "src/bye.mjs"}))
@@ -299,7 +258,7 @@ def test_every_test_has_an_id_a_file_and_an_end(seen: tuple[Lane, Path, Observat
     lane, _, observation = seen
     assert observation.state is RunState.COMPLETE, (observation.detail, observation.tail)
     assert {entry: record.outcome for entry, record in observation.records.items()} == {
-        f"{lane.path}::{name}": outcome for name, outcome in ALL.items()
+        f"{lane.path}::{name}": outcome for name, (outcome, _) in EXPECTED.items()
     }
     assert {record.path for record in observation.records.values()} == {lane.path}
     assert not observation.collection_errors
@@ -307,10 +266,10 @@ def test_every_test_has_an_id_a_file_and_an_end(seen: tuple[Lane, Path, Observat
 
 def test_what_a_failure_is_for_the_judges(seen: tuple[Lane, Path, Observation]) -> None:
     lane, _, observation = seen
-    context = judged(seen)
-    found = {name: classify(observation.records[f"{lane.path}::{name}"], context) for name in CLASSES}
-    assert {name: (one.cls, one.legal) for name, one in found.items()} == CLASSES, found
-    assert any("Hello, a!" in one.message for one in found.values()), "a failed comparison is told with its values"
+    found = judged(observation, context_for(seen), f"{lane.path}::", EXPECTED)
+    assert found == expected(EXPECTED)
+    asserts = classify(observation.records[f"{lane.path}::asserts"], context_for(seen))
+    assert "Hello, a!" in asserts.message, "a failed comparison is told with its values"
 
 
 def test_a_stub_counts_only_in_a_symbol_of_the_task(seen: tuple[Lane, Path, Observation]) -> None:
@@ -319,7 +278,7 @@ def test_a_stub_counts_only_in_a_symbol_of_the_task(seen: tuple[Lane, Path, Obse
     assert record.fault is not None
     assert record.fault.last_own_frame is not None
     assert record.fault.last_own_frame.function == "Greeter.polite"
-    elsewhere = replace(judged(seen), symbols=(Symbol("src/greet.mjs", "Other"),))
+    elsewhere = replace(context_for(seen), symbols=(Symbol("src/greet.mjs", "Other"),))
     assert classify(record, elsewhere).cls is RedClass.ASSERTION_MISMATCH
 
 
@@ -329,7 +288,7 @@ def test_regions_reach_and_layout(seen: tuple[Lane, Path, Observation]) -> None:
     assert x.function == y.function == f"{lane.path}::is made for ${{name}}"
     assert x.region_sha256 == y.region_sha256
     others = {record.region_sha256 for record in observation.records.values()} - {x.region_sha256}
-    assert len(others) == len(ALL) - 3  # two tests are the same
+    assert len(others) == len(EXPECTED) - 3  # two tests are the same
     reach = observation.records[f"{lane.path}::asserts"].reach
     assert reach is not None
     assert reach.functions == ("src/greet.mjs::greet",)
@@ -386,7 +345,7 @@ def uncollected(
 @pytest.mark.broad(but_first=1)
 def test_files_that_cannot_be_loaded(uncollected: tuple[Lane, Path, Observation]) -> None:
     lane, _, observation = uncollected
-    context = replace(judged(uncollected), existing=frozenset({"src/greet.mjs"}))
+    context = replace(context_for(uncollected), existing=frozenset({"src/greet.mjs"}))
     assert observation.state is RunState.COMPLETE, (observation.detail, observation.tail)
     found = {error.path: classify_collection(error, context) for error in observation.collection_errors}
     expected = {
@@ -402,6 +361,6 @@ def test_files_that_cannot_be_loaded(uncollected: tuple[Lane, Path, Observation]
 def test_an_old_file_that_imports_what_is_missing_hides_its_tests(uncollected: tuple[Lane, Path, Observation]) -> None:
     lane, root, observation = uncollected
     path = "test/missing-module.test.mjs"
-    context = replace(judged(uncollected), existing=files_of(root) - {"src/bye.mjs"})
+    context = replace(context_for(uncollected), existing=files_of(root) - {"src/bye.mjs"})
     errors = {error.path: error for error in observation.collection_errors}
     assert classify_collection(errors[path], context).cls is RedClass.IMPORT_HIDES_TESTS, lane

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 from languages import direct
 from languages.direct import environments, write
+from languages.measured import measure_copy, outcomes
 
 from pipeline.config.keys import parse_text
 from pipeline.config.model import Toolchains
 from pipeline.judge.evidence.observation import Ended, Observation
 from pipeline.process import Mount
-from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.projects.combined import Projects, choose, projects_in
 from pipeline.testing.languages.projects.project import Project
-from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
+from pipeline.testing.languages.protocol import Cache, Environment, Lookup
 from pipeline.testing.languages.table import LANGUAGES
 from pipeline.testing.measure.project_tools import Kit
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BARE = '[tool.pytest.ini_options]\naddopts = "--disable-plugin-autoload"\n'
 SETTINGS = BARE + 'pythonpath = ["src"]\ntestpaths = ["tests"]\npython_functions = ["{}_*"]\n'
@@ -63,23 +62,8 @@ def found(toolchain: Projects, root: Path) -> Environment:
     return env
 
 
-def measure(
-    toolchain: Projects, root: Path, selection: Selection | None = None, cache: Cache | None = None
-) -> Observation:
-    env = found(toolchain, root)
-    with tempfile.TemporaryDirectory() as place:  # a fresh view each time, as in a run
-        folder = Path(place) / "view"
-        shutil.copytree(root, folder)
-        view = View(Mount(folder, folder, writable=True))
-
-        async def run() -> Observation:
-            return await toolchain.run_tests(Measurement(NoBox(), view, env, selection, cache=cache))
-
-        return anyio.run(run)
-
-
-def ran(seen: Observation) -> dict[str, Ended | None]:
-    return {entry: record.outcome for entry, record in seen.records.items()}
+def measure(toolchain: Projects, root: Path, cache: Cache | None = None) -> Observation:
+    return measure_copy(toolchain, root, found(toolchain, root), cache=cache)
 
 
 @pytest.mark.broad
@@ -92,7 +76,7 @@ def test_a_list_of_folders_is_a_project_each_with_its_own_settings(tmp_path: Pat
     cache = Cache(tmp_path / "cache", warm=True)
     cache.folder.mkdir()
     seen = measure(toolchain, tmp_path, cache=cache)
-    assert ran(seen) == {IN_A: Ended.PASSED, IN_B: Ended.PASSED}, seen.tail
+    assert outcomes(seen) == {IN_A: Ended.PASSED, IN_B: Ended.PASSED}, seen.tail
     assert seen.files.keys() == {"packages/a/tests/test_core.py", "packages/b/tests/test_core.py"}
     assert seen.collection_errors == ()
     assert len(list(cache.folder.iterdir())) == 2, "each has a cache of its own"
@@ -102,7 +86,7 @@ def test_what_a_nested_project_has_counts_once_and_is_the_nearest_ones(tmp_path:
     write(tmp_path, {**FILES, **TOP})
     toolchain = chosen(tmp_path, pytest={"folder": [".", "packages/a", "packages/b"]})
     seen = measure(toolchain, tmp_path)
-    assert ran(seen) == {AT_TOP: Ended.PASSED, IN_A: Ended.PASSED, IN_B: Ended.PASSED}, seen.tail
+    assert outcomes(seen) == {AT_TOP: Ended.PASSED, IN_A: Ended.PASSED, IN_B: Ended.PASSED}, seen.tail
     assert seen.collection_errors == (), "test modules of one name do not meet"
     top, a, _ = toolchain.projects
     assert toolchain.for_files(["packages/a/src/core.py"]) == (a,)

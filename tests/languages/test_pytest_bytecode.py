@@ -7,18 +7,22 @@ import py_compile
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 from languages.direct import TOOLCHAIN, environment, write
+from languages.measured import ends, request
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.process import Command, Completed, Mount
 from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.testing.languages.protocol import Cache, Measurement, Selection, View
+from pipeline.testing.languages.protocol import Cache, Selection
 from pipeline.testing.languages.python.bytecode import Place, keep, lay_out
 from pipeline.trees import Files
+
+if TYPE_CHECKING:
+    from pipeline.process import Command, Completed
 
 # --- what is kept, and what is given out
 
@@ -168,12 +172,8 @@ def compiled_in(prefix: str) -> set[Path]:
 
 
 def measured(root: Path, cache: Path, box: NoBox, *, warm: bool = False) -> Observation:
-    env, view = environment(), View(Mount(root, root, writable=True))
-
-    async def run() -> Observation:
-        return await TOOLCHAIN.run_tests(Measurement(box, view, env, Selection(), cache=Cache(cache, warm=warm)))
-
-    return anyio.run(run)
+    asked = request(root, environment(), box, selection=Selection(), cache=Cache(cache, warm=warm))
+    return anyio.run(TOOLCHAIN.run_tests, asked)
 
 
 POISON = """
@@ -198,9 +198,5 @@ def test_what_one_process_leaves_behind_is_not_loaded_by_the_next(tmp_path: Path
     for warm in (True, False):
         observation = measured(root, tmp_path / "cache", box, warm=warm)
         assert observation.state is RunState.CRASHED
-        assert outcomes(observation) == {"test_poisons": Ended.CRASHED, "test_after": Ended.PASSED}
+        assert ends(observation) == {"test_poisons": Ended.CRASHED, "test_after": Ended.PASSED}
     assert len(set(box.prefixes)) == len(box.prefixes) == 4
-
-
-def outcomes(observation: Observation) -> dict[str, Ended | None]:
-    return {entry.partition("::")[2]: record.outcome for entry, record in observation.records.items()}

@@ -1,15 +1,17 @@
-"""Cases under ids of their own: what their values are is written down, and whether they stand beside the test."""
+"""What counts as the source and the values of a test: cases under ids of their own, and inherited tests."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from languages.direct import context_of, files_of, measure, write
 
-from pipeline.judge.evidence.compare import expectations, judge_green
+from pipeline.judge.evidence.compare import GreenFacts, expectations, judge_green
 from pipeline.judge.evidence.red import judge_red
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.limits import BOX_USER
@@ -20,53 +22,54 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.evidence.compare import GreenFacts
-    from pipeline.judge.evidence.observation import Case
+    from pipeline.judge.evidence.observation import Case, Observation
+    from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.sandbox.boxes.box import ProvableBox
 
 pytestmark = pytest.mark.slow
 
 SHOP = "RATE = 3\n\ndef f(key):\n    return 0\n\ndef keep(cases):\n    return cases\n"
+HEAD = "import pytest\nimport shop\nfrom shop import RATE, f\n\n"
 
 
 def cases_of(folder: Path, test: str, **more: str) -> dict[str, Case | None]:
-    head = "import pytest\nimport shop\nfrom shop import RATE, f\n\n"
-    project = write(folder, {"shop.py": SHOP, "test_shop.py": head + test, **more})
+    project = write(folder, {"shop.py": SHOP, "test_shop.py": HEAD + test, **more})
     seen = measure(project)
     assert not seen.collection_errors, seen.tail
     return {entry.partition("::")[2]: record.case for entry, record in seen.records.items()}
 
 
-@pytest.mark.broad(but_first=1)
-@pytest.mark.parametrize(
-    ("cases", "is_written"),
-    [
-        ("[(0, 1), (1, 2)]", True),
-        ("[pytest.param(0, 1), pytest.param(1, 2, marks=pytest.mark.filterwarnings('ignore'))]", True),
-        ("[(n, -n) for n in range(2)]", True),
-        ("list(zip('ab', 'c d'.split()))", True),
-        ("CASES", True),
-        ("MORE", True),
-        ("[(0, RATE), (1, 2)]", False),
-        ("[(0, shop.RATE), (1, 2)]", False),
-        ("[(0, f(0)), (1, 2)]", False),
-        ("[(0, abs(f(0))), (1, 2)]", False),
-        ("KEPT", False),
-        ("TOUCHED", False),
-        ("TWICE", False),
-        ("[(len(each), 1) for each in (open(__file__).name, 'x')]", False),
-    ],
-)
-def test_cases_are_written_down_where_nothing_else_has_a_part_in_them(
-    tmp_path: Path, cases: str, is_written: bool
-) -> None:
+WRITTEN_DOWN = {
+    "[(0, 1), (1, 2)]": True,
+    "[pytest.param(0, 1), pytest.param(1, 2, marks=pytest.mark.filterwarnings('ignore'))]": True,
+    "[(n, -n) for n in range(2)]": True,
+    "list(zip('ab', 'c d'.split()))": True,
+    "CASES": True,
+    "MORE": True,
+    "[(0, RATE), (1, 2)]": False,
+    "[(0, shop.RATE), (1, 2)]": False,
+    "[(0, f(0)), (1, 2)]": False,
+    "[(0, abs(f(0))), (1, 2)]": False,
+    "KEPT": False,
+    "TOUCHED": False,
+    "TWICE": False,
+    "[(len(each), 1) for each in (open(__file__).name, 'x')]": False,
+}
+
+
+def test_cases_are_written_down_where_nothing_else_has_a_part_in_them(tmp_path: Path) -> None:
     test = (
         "CASES = [(0, 1), (1, 2)]\nMORE: list = [*CASES[:1], (2, 3)]\nKEPT = shop.keep([(0, 1), (1, 2)])\n"
         "TOUCHED = [(0, 1)]\nTOUCHED.append((1, shop.RATE))\nTWICE = [(0, 1), (1, 2)]\nTWICE = shop.keep(TWICE)\n"
-        f"@pytest.mark.parametrize('key,want', {cases}, ids=['first', 'second'])\ndef test_a(key, want): pass\n"
+    ) + "".join(
+        f"@pytest.mark.parametrize('key,want', {cases}, ids=['first', 'second'])\ndef test_{number}(key, want): pass\n"
+        for number, cases in enumerate(WRITTEN_DOWN)
     )
     found = cases_of(tmp_path, test)
-    assert [case is not None and case.written for case in found.values()] == [is_written, is_written]
-    assert len({case.sha256 for case in found.values() if case is not None}) == 2
+    for number, (cases, is_written) in enumerate(WRITTEN_DOWN.items()):
+        both = [found[f"test_{number}[{name}]"] for name in ("first", "second")]
+        assert [case is not None and case.written for case in both] == [is_written, is_written], cases
+        assert len({case.sha256 for case in both if case is not None}) == 2, cases
 
 
 @pytest.mark.broad
@@ -201,3 +204,188 @@ def test_ids_that_follow_the_addresses_of_objects_are_the_same_in_each_run(tmp_p
     first, second = (measure(tmp_path, box=box) for _ in range(2))
     assert len(first.records) == 12
     assert set(first.records) == set(second.records)
+
+
+# --- tests that a class inherits
+
+
+COMMON = """
+import pytest
+
+class Shared:
+    kind = None
+
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_shared(self, n):
+        assert self.kind
+
+class TestWhole:
+    def test_whole(self):
+        assert True
+
+def test_alone():
+    assert True
+"""
+SUITE = """
+import unittest
+from common import Shared, TestWhole, test_alone
+
+class Mixin:
+    cls = None
+
+    def test_same(self):
+        assert self.cls
+
+class TestA(Mixin):
+    cls = 1
+
+    def test_own(self):
+        assert True
+
+class TestB(Mixin, unittest.TestCase):
+    cls = 2
+
+class TestC(Shared):
+    kind = 3
+
+def make(value):
+    class TestMade:
+        def test_made(self):
+            assert value
+    return TestMade
+
+TestMade = make(1)
+
+def test_lent(self=None):
+    assert True
+
+class TestLent:
+    pass
+
+TestLent.test_of_another = test_lent
+"""
+INHERITED = {"TestA::test_same", "TestB::test_same"}
+SHARED = {"TestC::test_shared[1]", "TestC::test_shared[2]"}
+MADE = {"TestMade::test_made"}
+LENT = {"TestLent::test_of_another"}
+CHANGES: list[tuple[str, str, str, set[str]]] = [
+    ("test_it.py", "TestMade = make(1)\n", "TestMade = make(1)\n\nclass TestNew:\n    pass\n", {*MADE, *LENT}),
+    ("test_it.py", "    def test_own(self):\n", "    def test_own(self):\n        pass\n", {"TestA::test_own"}),
+    ("test_it.py", "def test_own(self):", "def test_new(self): pass\n\n    def test_own(self):", set()),
+    ("test_it.py", "test_lent(self=None)", "test_lent(self=1)", {"test_lent", *LENT}),
+    ("test_it.py", "assert value", "assert value or True", {*MADE, *LENT}),
+    ("test_it.py", "assert self.cls", "assert self.cls or True", INHERITED),
+    ("test_it.py", "cls = 2", "cls = 4", {"TestB::test_same", *MADE, *LENT}),
+    ("test_it.py", "TestC(Shared)", "TestC(Shared, object)", {*SHARED, *MADE, *LENT}),
+    ("test_it.py", "make(1)", "make(2)", {*MADE, *LENT}),
+    ("common.py", "assert self.kind", "assert self.kind or True", SHARED),
+    ("common.py", "def test_whole(self):", "def test_whole(self, x=1):", {"TestWhole::test_whole"}),
+    ("common.py", "def test_alone():", "def test_alone(x=1):", {"test_alone"}),
+]
+
+
+def regions(root: Path, files: dict[str, str]) -> dict[str, str]:
+    found = measure(write(root, files)).records
+    assert not [entry for entry, record in found.items() if not record.region_sha256]
+    return {entry.partition("::")[2]: record.region_sha256 for entry, record in found.items()}
+
+
+@pytest.mark.broad
+def test_the_source_of_an_inherited_test_is_its_own_lines(tmp_path: Path) -> None:
+    files = {"common.py": COMMON, "test_it.py": SUITE}
+    before = regions(tmp_path / "before", files)
+    assert len(before) == 10
+    for number, (path, old, new, expected) in enumerate(CHANGES):
+        assert old in files[path]
+        after = regions(tmp_path / str(number), {**files, path: files[path].replace(old, new)})
+        assert {entry for entry in before if before[entry] != after[entry]} == expected, (path, new)
+
+
+def test_the_written_values_of_an_inherited_test_are_known(tmp_path: Path) -> None:
+    records = measure(write(tmp_path, {"common.py": COMMON, "test_it.py": SUITE})).records
+    case = records["test_it.py::TestC::test_shared[1]"].case
+    assert case is not None
+    assert case.written
+
+
+# --- cases from production code
+
+
+CODE = "CASES = [('a', 1), ('b', 2)]\nPAIRS = [(0, 1), (1, 2)]\n\ndef f(key):\n    return 0\n"
+DONE = CODE.replace("return 0", "return {'a': 1, 'b': 2}.get(key, key + 1 if isinstance(key, int) else 0)")
+TESTS = (
+    "import pytest\nfrom shop import CASES, PAIRS, f\n\n"
+    "@pytest.mark.parametrize('key,want', CASES)\ndef test_by_value(key, want): assert f(key) == want\n\n"
+    "@pytest.mark.parametrize('key,want', PAIRS, ids=['first', 'second'])\n"
+    "def test_by_name(key, want): assert f(key) == want\n"
+)
+
+
+@dataclass(frozen=True)
+class Red:
+    root: Path
+    before: Observation
+    ledger: RedTests
+
+
+@pytest.fixture(scope="module")
+def red(tmp_path_factory: pytest.TempPathFactory) -> Red:
+    folder = tmp_path_factory.mktemp("cases")
+    start = write(folder / "start", {"shop.py": CODE})
+    tests = write(shutil.copytree(start, folder / "red"), {"test_shop.py": TESTS})
+    before, after = measure(start), measure(tests)
+    verdict = judge_red(before, after, None, context_of(after, files_of(start)), task="1", tree="red")
+    assert set(verdict.ledger.red) == {f"test_shop.py::{test}" for test in BY_VALUE + BY_NAME}
+    return Red(tests, before, verdict.ledger)
+
+
+BY_VALUE = ["test_by_value[a-1]", "test_by_value[b-2]"]
+BY_NAME = ["test_by_name[first]", "test_by_name[second]"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "missing", "not_green", "added"),
+    [
+        ("", "", [], [], []),
+        ("('a', 1), ('b', 2)", "('a', 1)", ["test_by_value[b-2]"], [], []),
+        (
+            "('a', 1), ('b', 2)",
+            "('a', 0), ('b', 2)",
+            ["test_by_value[a-1]"],
+            ["test_by_value[a-0]"],
+            ["test_by_value[a-0]"],
+        ),
+        ("('b', 2)]", "('b', 2), (4, 5)]", [], [], ["test_by_value[4-5]"]),
+        ("('b', 2)]", "('b', 2), ('c', 3)]", [], ["test_by_value[c-3]"], ["test_by_value[c-3]"]),
+    ],
+    ids=["as-it-was", "dropped", "replaced", "one-more", "one-more-that-fails"],
+)
+@pytest.mark.broad(but_first=1)
+def test_the_cases_of_red_are_those_of_green(
+    red: Red, tmp_path: Path, old: str, new: str, missing: list[str], not_green: list[str], added: list[str]
+) -> None:
+    green = green_of(red, tmp_path, DONE.replace(old, new) if old else DONE)
+    found = [[entry.partition("::")[2] for entry in ids] for ids in (green.missing, green.not_green, green.new_ids)]
+    assert found == [missing, not_green, added]
+    assert green.own_green is not bool(missing or not_green)
+
+
+def test_no_case_at_all_is_none_of_red(red: Red, tmp_path: Path) -> None:
+    green = green_of(red, tmp_path, DONE.replace("[('a', 1), ('b', 2)]", "[]"))
+    assert [entry.partition("::")[2] for entry in green.missing] == BY_VALUE
+    assert not green.own_green
+
+
+def green_of(red: Red, tmp_path: Path, shop: str) -> GreenFacts:
+    done = write(shutil.copytree(red.root, tmp_path / "done"), {"shop.py": shop})
+    return judge_green(red.ledger, measure(done), expectations(red.before))
+
+
+@pytest.mark.broad
+def test_other_values_under_the_same_ids_are_told_before_and_after(red: Red, tmp_path: Path) -> None:
+    cheat = CODE.replace("[(0, 1), (1, 2)]", "[('x', 0), ('y', 0)]").replace(
+        "return 0", "return {'a': 1, 'b': 2}.get(key, 0)"
+    )
+    green = green_of(red, tmp_path, cheat)
+    assert green.own_green, "production gives them: that they change may be what the task is for"
+    assert [entry.partition("::")[2] for entry in green.other_cases] == BY_NAME

@@ -5,35 +5,31 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import sysconfig
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from languages.direct import context_of, environment, files_of, measure, write
+from languages.direct import TOOLCHAIN, context_of, environment, files_of, measure, write
+from languages.measured import ends, find
 from waiting import longer_limits
 
 import pipeline.testing.languages.python.measuring
 from pipeline.judge.evidence.classify import classify
 from pipeline.judge.evidence.observation import Ended, RunState
-from pipeline.judge.evidence.red_classes import RedClass, Symptom
+from pipeline.judge.evidence.red_classes import RedClass
 from pipeline.process import Answer
 from pipeline.testing.languages.protocol import Environment, Selection
 from pipeline.testing.languages.python.records import observe, read_session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pipeline.judge.evidence.observation import Observation
+    from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 pytestmark = pytest.mark.slow
 
 CORE = {"core.py": "def answer():\n    return 42\n"}
 PASSES = "from core import answer\n\ndef test_answer():\n    assert answer() == 42\n"
-
-
-def _outcomes(observation: Observation) -> Mapping[str, Ended | None]:
-    return {entry.partition("::")[2]: record.outcome for entry, record in observation.records.items()}
 
 
 @pytest.mark.broad
@@ -56,7 +52,7 @@ def test_tests_that_kill_the_process_are_named_and_the_rest_still_runs(tmp_path:
     )
     observation = measure(tmp_path)
     assert observation.state is RunState.CRASHED
-    assert _outcomes(observation) == {
+    assert ends(observation) == {
         "test_before": Ended.PASSED,
         "test_exits": Ended.CRASHED,
         "test_between": Ended.PASSED,
@@ -65,17 +61,10 @@ def test_tests_that_kill_the_process_are_named_and_the_rest_still_runs(tmp_path:
         "test_system_exit": Ended.FAILED,
         "test_after": Ended.PASSED,
     }
-
-
-@pytest.mark.parametrize(("symptom", "legal"), [("crash", True), ("hang", False), (None, False)])
-@pytest.mark.broad
-def test_a_crash_is_red_only_for_a_task_about_crashes(tmp_path: Path, symptom: Symptom | None, legal: bool) -> None:
-    write(tmp_path, {"test_it.py": "import os\n\ndef test_exits(): os._exit(0)\n"})
-    observation = measure(tmp_path)
-    found = classify(
-        observation.records["test_it.py::test_exits"], context_of(observation, frozenset(), symptom=symptom)
-    )
-    assert (found.cls, found.legal) == (RedClass.CRASHED, legal)
+    for symptom, legal in (("crash", True), ("hang", False), (None, False)):
+        context = context_of(observation, frozenset(), symptom=symptom)
+        found = classify(observation.records["test_it.py::test_exits"], context)
+        assert (found.cls, found.legal) == (RedClass.CRASHED, legal), "it is RED only for a task about crashes"
 
 
 def test_a_test_that_hangs_is_ended_and_the_rest_still_runs(tmp_path: Path) -> None:
@@ -99,7 +88,7 @@ def test_a_test_that_hangs_is_ended_and_the_rest_still_runs(tmp_path: Path) -> N
         },
     )
     observation = measure(tmp_path, per_test_timeout_s=1)
-    assert list(_outcomes(observation).values()) == [Ended.PASSED, Ended.TIMED_OUT, Ended.PASSED]
+    assert list(ends(observation).values()) == [Ended.PASSED, Ended.TIMED_OUT, Ended.PASSED]
     record = observation.records["test_it.py::test_hangs"]
     assert classify(record, context_of(observation, frozenset(), symptom="hang")).legal
     assert not classify(record, context_of(observation, frozenset(), symptom="crash")).legal
@@ -111,7 +100,7 @@ def test_a_run_that_reaches_its_limit_names_the_test_that_was_running(tmp_path: 
     ended = (measure(tmp_path, timeout_s=limit) for limit in longer_limits(2))
     observation = next(each for each in ended if each.records)
     assert observation.state is RunState.TIMED_OUT
-    assert _outcomes(observation) == {"test_hangs": Ended.TIMED_OUT, "test_after": None}
+    assert ends(observation) == {"test_hangs": Ended.TIMED_OUT, "test_after": None}
 
 
 @pytest.mark.broad(but_first=1)
@@ -132,7 +121,7 @@ def test_production_code_cannot_pretend_that_a_test_passed(tmp_path: Path, produ
     write(tmp_path, {"core.py": production, "test_it.py": PASSES})
     observation = measure(tmp_path)
     assert observation.environment_problem is None
-    assert Ended.PASSED not in _outcomes(observation).values()
+    assert Ended.PASSED not in ends(observation).values()
 
 
 @pytest.mark.broad
@@ -151,7 +140,7 @@ def test_a_conftest_that_rewrites_reports_does_not_turn_a_failure_into_a_pass(tm
             "test_it.py": "def test_fails(): assert 1 == 2\n",
         },
     )
-    assert _outcomes(measure(tmp_path)) == {"test_fails": Ended.FAILED}
+    assert ends(measure(tmp_path)) == {"test_fails": Ended.FAILED}
 
 
 @pytest.mark.broad
@@ -196,28 +185,46 @@ def test_records_that_the_plugin_did_not_write_are_refused(tmp_path: Path, line:
     assert observation.environment_problem is not None
 
 
-@pytest.mark.broad
-def test_a_forked_child_that_returns_into_pytest_adds_no_records(tmp_path: Path) -> None:
-    forking = "import os\n\ndef test_forks():\n    pid = os.fork()\n    if pid:\n        os.waitpid(pid, 0)\n"
-    write(tmp_path, {"test_it.py": forking})
+LOOKING = """
+    import os, socket
+
+    assert "REDFIRST_SOCKET" not in os.environ
+
+    def test_request():
+        open_ones = {fd: os.path.realpath("/proc/self/fd/" + fd) for fd in os.listdir("/proc/self/fd")}
+        (fd,) = [fd for fd, target in open_ones.items() if "/socket:" in target]
+        with socket.socket(fileno=os.dup(int(fd))) as ours:
+            assert ours.recv(1, socket.MSG_PEEK) == b"", "the request is read to its end"
+
+    def test_child_that_returns_into_pytest():
+        pid = os.fork()
+        if pid:
+            os.waitpid(pid, 0)
+
+    def test_message(tmp_path):
+        raise ValueError(f"{object()} {tmp_path} {__file__}")
+    """
+
+
+def test_of_the_request_a_forked_child_and_this_machine_nothing_is_seen_and_nothing_is_left(tmp_path: Path) -> None:
+    write(tmp_path, {**CORE, "test_core.py": PASSES, "test_it.py": LOOKING})
+    before = files_of(tmp_path)
     observation = measure(tmp_path)
-    assert (observation.state, _outcomes(observation)) == (RunState.COMPLETE, {"test_forks": Ended.PASSED})
-
-
-def test_the_request_with_the_nonce_is_gone_before_project_code_runs(tmp_path: Path) -> None:
-    looking = """
-        import os, socket
-
-        assert "REDFIRST_SOCKET" not in os.environ
-
-        def test_request():
-            open_ones = {fd: os.path.realpath("/proc/self/fd/" + fd) for fd in os.listdir("/proc/self/fd")}
-            (fd,) = [fd for fd, target in open_ones.items() if "/socket:" in target]
-            with socket.socket(fileno=os.dup(int(fd))) as ours:
-                assert ours.recv(1, socket.MSG_PEEK) == b"", "the request is read to its end"
-        """
-    write(tmp_path, {"test_it.py": looking})
-    assert _outcomes(measure(tmp_path)) == {"test_request": Ended.PASSED}
+    assert (observation.state, ends(observation)) == (
+        RunState.COMPLETE,
+        {
+            "test_answer": Ended.PASSED,
+            "test_request": Ended.PASSED,
+            "test_child_that_returns_into_pytest": Ended.PASSED,
+            "test_message": Ended.FAILED,
+        },
+    )
+    fault = observation.records["test_it.py::test_message"].fault
+    assert fault is not None
+    message = fault.raised.message
+    assert message.startswith("<object object at 0x..> <scratch>/temproot/")
+    assert message.endswith(" ./test_it.py")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(before)
 
 
 @pytest.mark.broad
@@ -245,22 +252,6 @@ def test_an_interpreter_without_pytest_makes_the_run_unusable(tmp_path: Path) ->
     bare = Environment(("/bin/sh", "-c", "echo no pytest here; exit 1", "sh"), (), Path("/usr"), ())
     observation = measure(tmp_path, env=bare)
     assert "no pytest here" in (observation.environment_problem or "")
-
-
-@pytest.mark.broad
-def test_a_run_leaves_nothing_in_the_view_but_what_the_tests_write(tmp_path: Path) -> None:
-    write(tmp_path, {**CORE, "test_it.py": PASSES})
-    before = files_of(tmp_path)
-    measure(tmp_path)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(before)
-
-
-@pytest.mark.broad
-def test_a_selection_runs_only_its_tests_and_still_knows_all_ids(tmp_path: Path) -> None:
-    write(tmp_path, {"test_a.py": "def test_1(): pass\n\ndef test_2(): pass\n", "test_b.py": "def test_3(): pass\n"})
-    chosen = measure(tmp_path, Selection(ids=frozenset({"test_a.py::test_2", "test_a.py::test_gone"})))
-    assert _outcomes(chosen) == {"test_1": None, "test_2": Ended.PASSED, "test_3": None}
-    assert _outcomes(measure(tmp_path, Selection(files=frozenset({"test_b.py"}))))["test_3"] is Ended.PASSED
 
 
 @pytest.mark.broad
@@ -292,17 +283,6 @@ def test_a_region_changes_with_the_test_and_its_decorators_and_nothing_else(tmp_
     (tmp_path / "test_it.py").write_text((tmp_path / "test_it.py").read_text().rstrip())
     unended = {entry.partition("::")[2]: one.region_sha256 for entry, one in measure(tmp_path).records.items()}
     assert unended["TestB::test_b"] == before["TestB::test_b"], "what ends the last line of a file is none of its test"
-
-
-@pytest.mark.broad
-def test_messages_hold_no_addresses_and_no_places_of_this_machine(tmp_path: Path) -> None:
-    failing = "def test_it(tmp_path):\n    raise ValueError(f'{object()} {tmp_path} {__file__}')\n"
-    write(tmp_path, {"test_it.py": failing})
-    fault = measure(tmp_path).records["test_it.py::test_it"].fault
-    assert fault is not None
-    message = fault.raised.message
-    assert message.startswith("<object object at 0x..> <scratch>/temproot/")
-    assert message.endswith(" ./test_it.py")
 
 
 @pytest.mark.broad
@@ -352,3 +332,93 @@ def test_the_command_that_is_told_is_the_one_that_runs_with_the_projects_options
     told = measure(tmp_path, chosen, env=env).command
     assert told == (sys.executable, "-m", "pytest", "-p", "no:doctest", "test_a.py::test_a")
     assert subprocess.run(told, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+
+
+# --- in the kernel box, where paths differ and the records leave through a mount
+
+
+def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Bubblewrap) -> None:
+    write(
+        tmp_path,
+        {
+            "core.py": "def answer():\n    return 41\n",
+            "test_it.py": """
+                import os
+                from core import answer
+
+                def test_fails(tmp_path): assert answer() == 42
+                def test_exits(): os._exit(0)
+                def test_passes(): assert os.getcwd() != "/"
+                """,
+        },
+    )
+    inside, outside = measure(tmp_path, box=box), measure(tmp_path)
+    assert inside.state is RunState.CRASHED
+    assert [record.outcome for record in inside.records.values()] == [Ended.FAILED, Ended.CRASHED, Ended.PASSED]
+    assert inside.records == outside.records
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["core.py", "test_it.py"]
+
+
+@pytest.mark.parametrize("inside", ["src", "."])
+@pytest.mark.broad
+def test_the_view_is_shown_where_an_editable_install_points(tmp_path: Path, box: Bubblewrap, inside: str) -> None:
+    module = f"{inside}/core.py"
+    test = "import core\n\ndef test_it(): assert core.answer() == 42\n"
+    config = "[pytest]\naddopts = --import-mode=importlib\n"
+    files = {module: "def answer():\n    return 41\n", "tests/test_it.py": test, "pytest.ini": config}
+    tree = write(tmp_path / "tree", files)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tree / ".venv"], check=True)
+    site = next(tree.glob(".venv/lib/python*/site-packages"))
+    (site / "it.pth").write_text(f"{sysconfig.get_path('purelib')}\n{tree / inside}\n")
+    env = find(TOOLCHAIN, tree, path="/nowhere")
+    assert isinstance(env, Environment)
+    view = write(tmp_path / "view", {**files, module: "def answer():\n    return 42\n"})
+    observation = measure(view, env=env, box=box)
+    assert observation.modules["core"] == module.removeprefix("./")
+    assert [record.outcome for record in observation.records.values()] == [Ended.PASSED], observation.tail
+
+
+# --- a module in the place of a file of tests is a collection error, however it came there
+
+PLANTED = """
+import os, sys, types
+os.environ["PY_IGNORE_IMPORTMISMATCH"] = "1"
+module = types.ModuleType("test_b")
+module.test_it = lambda: None
+{named}
+sys.modules["test_b"] = module
+"""
+FAILS = "def test_it():\n    assert 0\n"
+
+
+@pytest.mark.parametrize("named", ["", "module.__file__ = __file__"], ids=["nothing", "another"])
+@pytest.mark.parametrize("mode", ["prepend", "importlib"])
+@pytest.mark.broad(but_first=2)
+def test_a_planted_module_is_no_file_of_tests(named: str, mode: str, tmp_path: Path) -> None:
+    settings = f"[pytest]\npythonpath = .\naddopts = --import-mode={mode}\n"
+    files = {
+        "pytest.ini": settings,
+        "app.py": PLANTED.format(named=named),
+        "test_a.py": "import app\n",
+        "test_b.py": FAILS,
+    }
+    seen = measure(write(tmp_path, files))
+    assert seen.unread == {"test_b.py"}
+    assert "was loaded in its place" in seen.collection_errors[0].fault.raised.message
+
+
+@pytest.mark.broad
+def test_honest_modules_are_in_their_own_place(tmp_path: Path) -> None:
+    passes = "def test_it():\n    '''\n    >>> 1\n    1\n    '''\n"
+    files = {
+        "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
+        "pkg/__init__.py": passes,
+        "pkg/tests/__init__.py": passes,
+        "pkg/tests/test_a.py": passes,
+        "other/test_b.py": passes,
+    }
+    root = write(tmp_path / "real", files)
+    (root / "linked").symlink_to("other")
+    (tmp_path / "link").symlink_to(root)
+    for place in (root, tmp_path / "link"):
+        assert measure(place).collection_errors == ()

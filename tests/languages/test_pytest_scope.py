@@ -27,111 +27,83 @@ CODE = "def f():\n    return 1\n"
 IN_TESTS = '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
 
 
-def rulings(root: Path, code: str, test: str, *new: str) -> dict[str, str]:
-    """Return the rule by which a test writer may (or may not) add each file, in the project as pytest sees it."""
+BESIDE, OUTSIDE, CONTROL = "beside-tests", "outside-task", "control-file"
+PROJECTS = {
+    "with testpaths nothing outside of them is a test": (
+        {"pyproject.toml": IN_TESTS, "src/app.py": CODE, "tests/test_app.py": TEST, "tests/helpers.py": CODE},
+        "src/app.py",
+        "tests/test_app.py",
+        {
+            "tests/test_more.py": BESIDE,
+            "tests/more_helpers.py": BESIDE,
+            "tests/data/case.json": BESIDE,
+            "src/test_backdoor.py": OUTSIDE,
+            "src/tests/helper.py": OUTSIDE,
+            "test_top.py": OUTSIDE,
+            "tests/sitecustomize.py": CONTROL,
+            "tests/evil.pth": CONTROL,
+            "tests/conftest.py": CONTROL,
+        },
+    ),
+    # a helper of a package that `testpaths` names is a module of it, whatever code the task is about
+    "tests beside the code go by their names": (
+        {
+            "pyproject.toml": IN_TESTS.replace('tests"', 'pkg"'),
+            "pkg/mod.py": CODE,
+            "pkg/test_mod.py": TEST,
+            "lib/x.py": CODE,
+        },
+        "lib/x.py",
+        "pkg/test_mod.py",
+        {"pkg/test_new.py": BESIDE, "pkg/evil.py": OUTSIDE, "pkg/deep/evil.py": OUTSIDE},
+    ),
+    "the runner's own patterns decide what a test is called": (
+        {"pytest.ini": "[pytest]\npython_files = *_spec.py\n", "spec/app_spec.py": TEST, "app.py": CODE},
+        "app.py",
+        "spec/app_spec.py",
+        {"spec/new_spec.py": BESIDE, "spec/test_new.py": OUTSIDE},
+    ),
+    # tests right at the top: "beside" is then the whole tree
+    "without testpaths a name alone makes no test": (
+        {"app.py": CODE, "src/pkg/mod.py": CODE, "test_app.py": TEST, "tests/unit/test_mod.py": TEST},
+        "app.py",
+        "test_app.py",
+        {
+            "test_more.py": BESIDE,
+            "tests/unit/test_new.py": BESIDE,
+            "tests/unit/helper.py": BESIDE,
+            "src/test_backdoor.py": OUTSIDE,
+            "src/pkg/test_backdoor.py": OUTSIDE,
+            "src/tests/helper.py": OUTSIDE,
+            "helper.py": OUTSIDE,
+        },
+    ),
+    "the first test of a project may have helpers": (
+        {"app.py": CODE},
+        "app.py",
+        "tests/test_app.py",
+        {"tests/helper.py": BESIDE, "src/test_x.py": OUTSIDE},
+    ),
+}
+"""The files, the code and the test of a task, and by which rule a test writer may add what (or may not)."""
+
+
+@pytest.mark.broad(but_first=3)
+@pytest.mark.parametrize("name", PROJECTS)
+def test_what_a_test_writer_may_add(tmp_path: Path, name: str) -> None:
+    files, code, test, expected = PROJECTS[name]
+    root = write(tmp_path, files)
     observed = measure(root, Selection.nothing())
     assert observed.state is RunState.COMPLETE
     task = Task(
         id="1",
         title="t",
         files=(FileChange(path=code, action=Action.MODIFY),),
-        test_files=(FileChange(path=test, action=Action.MODIFY if (root / test).exists() else Action.CREATE),),
+        test_files=(FileChange(path=test, action=Action.MODIFY if test in files else Action.CREATE),),
     )
     scope = scope_of(observed, task, sorted(files_of(root)), TOOLCHAIN.sources)
-    return {path: judge(Writes.TESTS, Change(path, ChangeKind.ADDED), (), scope).rule for path in new}
-
-
-def test_with_testpaths_nothing_outside_of_them_is_a_test(tmp_path: Path) -> None:
-    files = {"pyproject.toml": IN_TESTS, "src/app.py": CODE, "tests/test_app.py": TEST, "tests/helpers.py": CODE}
-    found = rulings(
-        write(tmp_path, files),
-        "src/app.py",
-        "tests/test_app.py",
-        "tests/test_more.py",
-        "tests/more_helpers.py",
-        "tests/data/case.json",
-        "src/test_backdoor.py",
-        "src/tests/helper.py",
-        "test_top.py",
-        "tests/sitecustomize.py",
-        "tests/evil.pth",
-        "tests/conftest.py",
-    )
-    assert found == {
-        "tests/test_more.py": "beside-tests",
-        "tests/more_helpers.py": "beside-tests",
-        "tests/data/case.json": "beside-tests",
-        "src/test_backdoor.py": "outside-task",
-        "src/tests/helper.py": "outside-task",
-        "test_top.py": "outside-task",
-        "tests/sitecustomize.py": "control-file",
-        "tests/evil.pth": "control-file",
-        "tests/conftest.py": "control-file",
-    }
-
-
-@pytest.mark.broad
-def test_without_testpaths_a_name_alone_makes_no_test(tmp_path: Path) -> None:
-    """Tests right at the top: "beside" is then the whole tree."""
-    files = {"app.py": CODE, "src/pkg/mod.py": CODE, "test_app.py": TEST, "tests/unit/test_mod.py": TEST}
-    found = rulings(
-        write(tmp_path, files),
-        "app.py",
-        "test_app.py",
-        "test_more.py",
-        "tests/unit/test_new.py",
-        "tests/unit/helper.py",
-        "src/test_backdoor.py",
-        "src/pkg/test_backdoor.py",
-        "src/tests/helper.py",
-        "helper.py",
-    )
-    assert found == {
-        "test_more.py": "beside-tests",
-        "tests/unit/test_new.py": "beside-tests",
-        "tests/unit/helper.py": "beside-tests",
-        "src/test_backdoor.py": "outside-task",
-        "src/pkg/test_backdoor.py": "outside-task",
-        "src/tests/helper.py": "outside-task",
-        "helper.py": "outside-task",
-    }
-
-
-@pytest.mark.broad
-def test_tests_beside_the_code_go_by_their_names(tmp_path: Path) -> None:
-    """`testpaths` names the package: a helper there is a module of it, whatever code this task is about."""
-    files = {
-        "pyproject.toml": '[tool.pytest.ini_options]\ntestpaths = ["pkg"]\n',
-        "pkg/mod.py": CODE,
-        "pkg/test_mod.py": TEST,
-        "lib/x.py": CODE,
-    }
-    found = rulings(
-        write(tmp_path, files), "lib/x.py", "pkg/test_mod.py", "pkg/test_new.py", "pkg/evil.py", "pkg/deep/evil.py"
-    )
-    assert found == {
-        "pkg/test_new.py": "beside-tests",
-        "pkg/evil.py": "outside-task",
-        "pkg/deep/evil.py": "outside-task",
-    }
-
-
-def test_the_runners_own_patterns_decide_what_a_test_is_called(tmp_path: Path) -> None:
-    files = {
-        "pytest.ini": "[pytest]\npython_files = *_spec.py\n",
-        "spec/app_spec.py": TEST,
-        "app.py": CODE,
-    }
-    found = rulings(write(tmp_path, files), "app.py", "spec/app_spec.py", "spec/new_spec.py", "spec/test_new.py")
-    assert found == {"spec/new_spec.py": "beside-tests", "spec/test_new.py": "outside-task"}
-
-
-@pytest.mark.broad
-def test_the_first_test_of_a_project_may_have_helpers(tmp_path: Path) -> None:
-    found = rulings(
-        write(tmp_path, {"app.py": CODE}), "app.py", "tests/test_app.py", "tests/helper.py", "src/test_x.py"
-    )
-    assert found == {"tests/helper.py": "beside-tests", "src/test_x.py": "outside-task"}
+    found = {path: judge(Writes.TESTS, Change(path, ChangeKind.ADDED), (), scope).rule for path in expected}
+    assert found == expected
 
 
 @pytest.mark.parametrize("path", ["tests/test_app.py", "tests/helpers.py", "tests/data/x.json"])

@@ -314,62 +314,38 @@ SYMBOLS = (
 )
 MISMATCH, MISSING = (RedClass.ASSERTION_MISMATCH, True), (RedClass.MISSING_BEHAVIOR, True)
 BROKEN, STRUCTURAL = (RedClass.TEST_BROKEN, False), (RedClass.STRUCTURAL, False)
-TABLE = {
-    "test_assertion": MISMATCH,
-    "test_assertion_about_a_constant": MISMATCH,
-    "test_assertion_about_a_file": MISMATCH,
-    "test_assertion_about_a_process": MISMATCH,
-    "test_assertion_in_a_helper": MISMATCH,
-    "test_assertion_of_a_mock": MISMATCH,
-    "test_assertion_through_a_shared_fixture": MISMATCH,
-    "test_assertion_through_a_shared_fixture_again": MISMATCH,
-    "test_did_not_raise": MISMATCH,
-    "test_wrong_exception_in_production": MISMATCH,
-    "test_wrong_exception_inside_raises": MISMATCH,
-    "test_wrong_exception_in_setup": MISMATCH,
-    "test_wrong_exception_in_teardown": MISMATCH,
-    "test_wrong_exception_of_an_old_stub": MISMATCH,
-    "test_wrong_exception_in_a_group": MISMATCH,
-    "test_stub": MISSING,
-    "test_stub_of_a_method": MISSING,
-    "test_missing_attribute_of_the_module": MISSING,
-    "test_missing_method": MISSING,
-    "test_missing_import": MISSING,
-    "test_missing_module": MISSING,
-    "test_missing_in_monkeypatch": MISSING,
-    "test_missing_in_mock": MISSING,
-    "test_new_argument": MISSING,
-    "test_new_argument_of_init": MISSING,
-    "test_new_argument_of_another": BROKEN,
-    "test_missing_method_of_none": BROKEN,
-    "test_missing_attribute_not_ours": BROKEN,
-    "test_missing_import_not_ours": BROKEN,
-    "test_first_party_module_nobody_adds": BROKEN,
-    "test_production_imports_what_nobody_adds": BROKEN,
-    "test_third_party_module": (RedClass.ENV_BROKEN, False),
-    "test_bare_assert": STRUCTURAL,
-    "test_bare_fail_with_an_import": STRUCTURAL,
-    "test_bare_raise": STRUCTURAL,
-    "test_bare_but_reached": MISMATCH,
-    "test_assertion_about_nothing": STRUCTURAL,
-    "test_name_error": BROKEN,
-    "test_syntax_error_at_run_time": BROKEN,
-    "test_missing_fixture": BROKEN,
-    "test_key_error_in_the_test": BROKEN,
-    "test_raises_itself": BROKEN,
-    "test_skipped": (RedClass.SKIPPED, False),
-    "test_skipped_inside": (RedClass.SKIPPED, False),
-    "test_xfailed": (RedClass.XFAILED, False),
-    "test_guard": (RedClass.GUARD, True),
-    "test_unmarked": (RedClass.PASSED_UNMARKED, False),
-    "test_parametrised[a]": (RedClass.PASSED_UNMARKED, False),
-    "test_parametrised[b::c[0]]": MISMATCH,
-    "TestInAClass::test_method": MISMATCH,
-    "TestUnit::test_unittest": MISMATCH,
-    "TestUnit::test_unittest_bare": STRUCTURAL,
-    "TestUnit::test_unittest_expected": (RedClass.XFAILED, False),
-    "test_async": MISMATCH,
+GROUPS = {
+    MISMATCH: (
+        "test_assertion test_assertion_about_a_constant test_assertion_about_a_file "
+        "test_assertion_about_a_process test_assertion_in_a_helper test_assertion_of_a_mock "
+        "test_assertion_through_a_shared_fixture test_assertion_through_a_shared_fixture_again "
+        "test_did_not_raise test_wrong_exception_in_production test_wrong_exception_inside_raises "
+        "test_wrong_exception_in_setup test_wrong_exception_in_teardown "
+        "test_wrong_exception_of_an_old_stub test_wrong_exception_in_a_group test_bare_but_reached "
+        "test_parametrised[b::c[0]] TestInAClass::test_method TestUnit::test_unittest test_async"
+    ),
+    MISSING: (
+        "test_stub test_stub_of_a_method test_missing_attribute_of_the_module test_missing_method "
+        "test_missing_import test_missing_module test_missing_in_monkeypatch test_missing_in_mock "
+        "test_new_argument test_new_argument_of_init"
+    ),
+    BROKEN: (
+        "test_new_argument_of_another test_missing_method_of_none test_missing_attribute_not_ours "
+        "test_missing_import_not_ours test_first_party_module_nobody_adds "
+        "test_production_imports_what_nobody_adds test_name_error test_syntax_error_at_run_time "
+        "test_missing_fixture test_key_error_in_the_test test_raises_itself"
+    ),
+    (RedClass.ENV_BROKEN, False): "test_third_party_module",
+    STRUCTURAL: (
+        "test_bare_assert test_bare_fail_with_an_import test_bare_raise test_assertion_about_nothing "
+        "TestUnit::test_unittest_bare"
+    ),
+    (RedClass.SKIPPED, False): "test_skipped test_skipped_inside",
+    (RedClass.XFAILED, False): "test_xfailed TestUnit::test_unittest_expected",
+    (RedClass.GUARD, True): "test_guard",
+    (RedClass.PASSED_UNMARKED, False): "test_unmarked test_parametrised[a]",
 }
+TABLE = {name: found for found, names in GROUPS.items() for name in names.split()}
 
 
 @pytest.fixture(scope="module")

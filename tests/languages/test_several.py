@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import pytest
 from languages import crates, direct
 from languages.direct import write
+from languages.measured import measure_copy, outcomes, working_box
 
 from pipeline.config.model import Toolchain as Table
 from pipeline.judge.evidence.observation import Ended, Layout, Observation, RunState
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.process import WORKSPACE, Mount
-from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.projects.combined import (
     Projects,
@@ -28,12 +23,14 @@ from pipeline.testing.languages.projects.combined import (
     projects_in,
 )
 from pipeline.testing.languages.projects.project import Project
-from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing, Selection
 from pipeline.testing.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.process import Box, Command, Completed
 
 FILES = {
@@ -89,29 +86,8 @@ def environment() -> SeveralEnvironment:
     return SeveralEnvironment(first.command, first.mounts, first.prefix, (), parts=parts)
 
 
-def measure(
-    toolchain: Projects,
-    root: Path,
-    selection: Selection | None = None,
-    *,
-    box: Box | None = None,
-    cache: Cache | None = None,
-) -> Observation:
-    sandbox, env = box or NoBox(), environment()
-
-    with tempfile.TemporaryDirectory() as place:  # a fresh view each time, as in a run
-        folder = Path(place) / "view"
-        shutil.copytree(root, folder)
-        view = View(Mount(folder, sandbox.inside(folder, WORKSPACE), writable=True))
-
-        async def run() -> Observation:
-            return await toolchain.run_tests(Measurement(sandbox, view, env, selection, cache=cache))
-
-        return anyio.run(run)
-
-
-def outcomes(seen: Observation) -> dict[str, Ended | None]:
-    return {entry: record.outcome for entry, record in seen.records.items()}
+def measure(toolchain: Projects, root: Path, selection: Selection | None = None, box: Box | None = None) -> Observation:
+    return measure_copy(toolchain, root, environment(), selection=selection, box=box)
 
 
 @crates.needs_cargo
@@ -160,10 +136,7 @@ def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: P
 @pytest.mark.parametrize("kind", ["nobox", "bubblewrap"])
 @pytest.mark.broad
 def test_tests_of_one_language_cannot_change_what_is_measured_of_the_other(tmp_path: Path, kind: str) -> None:
-    program = shutil.which("bwrap") or ""
-    box: Box = NoBox() if kind == "nobox" else Bubblewrap(program)
-    if isinstance(box, Bubblewrap) and not (program and anyio.run(box.canary).ok):
-        pytest.skip("this machine has no working bubblewrap")
+    box = NoBox() if kind == "nobox" else working_box()
     forged = """
         import pathlib
 

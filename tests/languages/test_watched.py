@@ -167,7 +167,7 @@ def test_what_outlives_a_process_still_starts_others(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_process_that_is_killed_while_it_asks_leaves_nothing_behind() -> None:
     before = threading.active_count()
-    for _ in range(20):
+    for _ in range(6):
         process, _ = start([sys.executable, "-c", ASKS], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.read(1)

@@ -1,4 +1,4 @@
-"""What pytest does not know without a plugin: the package that brings it is named."""
+"""Plugins that would split or repeat a measurement are calmed; the package of one that is missing is named."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import measure, write
 
-from pipeline.judge.evidence.observation import RunState
+from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.python.records import what_to_install
 
@@ -55,3 +55,37 @@ def test_an_observation_says_which_package_is_missing(
     observed = measure(write(tmp_path, files), Selection.nothing())
     assert observed.state is state
     assert f"Install {package} where the project's tests run" in observed.detail
+
+
+SEES = """
+import os
+
+
+def test_it_runs_in_the_only_process():
+    assert "PYTEST_XDIST_WORKER" not in os.environ
+
+
+def test_no_coverage_is_counted(pytestconfig):
+    assert not pytestconfig.pluginmanager.hasplugin("_cov") or pytestconfig.option.no_cov
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param("", id="nothing asked"),
+        pytest.param("-n 2", id="workers"),
+        pytest.param("-n 2 --cov=.", id="workers and coverage"),
+        pytest.param("-p no:xdist", id="one plugin off"),
+        pytest.param("-p no:xdist -p no:pytest_cov", id="both off"),
+        pytest.param("--disable-plugin-autoload", id="none loaded"),
+        pytest.param("--disable-plugin-autoload -p xdist.plugin -n 2", id="one loaded by its module"),
+    ],
+)
+@pytest.mark.broad(but_first=1)
+@pytest.mark.slow
+def test_every_choice_of_plugins_can_be_measured(tmp_path: Path, options: str) -> None:
+    ini = f'[tool.pytest.ini_options]\naddopts = "{options}"\n'
+    observed = measure(write(tmp_path, {"pyproject.toml": ini, "test_it.py": SEES}))
+    assert observed.state is RunState.COMPLETE
+    assert [record.outcome for record in observed.records.values()] == [Ended.PASSED, Ended.PASSED]
