@@ -8,6 +8,8 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from kit import copy_repository
+
 from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.run.files import to_json, write_atomic
@@ -42,16 +44,7 @@ def git(folder: Path, *argv: str, stdin: bytes = b"") -> str:
 
 def make_repository(folder: Path, files: dict[str, str] | None = None) -> Repository:
     """Return a repository with one commit on main, standing on the branch work."""
-    folder.mkdir(parents=True, exist_ok=True)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "config", "user.name", "Ada")
-    git(folder, "config", "user.email", "ada@example.org")
-    for name, text in (files or {"app.py": "one\n"}).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(text.encode())
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "start")
-    git(folder, "switch", "-q", "-c", "work")
+    copy_repository(folder, files or {"app.py": "one\n"})
     return Repository.find(folder)
 
 
