@@ -231,7 +231,7 @@ def test_a_criterion_without_a_test_and_a_wrong_id_go_back_and_are_diagnosed_and
     first = {"id": "C1", "tests": [OLD]}
     nowhere, half = shown(first, {"id": "C2", "tests": ["test_of_nothing"]}), shown(first)
     diagnosed = judge("diagnose", diagnosis="wrong_report", notes="C2 is shown by the old test")
-    right = {**shown({"id": "C1", "tests": ["nothing"]}, {"id": "C2", "reason": "the same line"}), "files": {}}
+    right: Entry = {**shown({"id": "C1", "tests": ["nothing"]}, {"id": "C2", "reason": "the same line"}), "files": {}}
     answered = met("C1"), met("C1", "C2")
     played = summed(tmp_path, *UNTIL_TESTS, nowhere, half, diagnosed, right, SUM_MAKE, *answered)
     assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
