@@ -267,10 +267,15 @@ def make_project(tmp_path: Path, files: dict[str, str] | None = None, *, home: P
     place = home or tmp_path / "home"
     place.mkdir(exist_ok=True)
     project = Project(tmp_path / "project", place)
-    made = _made(tuple((FILES if files is None else files).items()))
-    shutil.copytree(made.root, project.root, symlinks=True)
-    project.git("update-index", "-q", "--refresh")
+    copy_repository(project.root, FILES if files is None else files)
     return project
+
+
+def copy_repository(folder: Path, files: dict[str, str]) -> None:
+    """Make *folder* a repository of these files, committed on main, that stands on the branch `work`."""
+    made = _made(tuple(files.items()))
+    shutil.copytree(made.root, folder, symlinks=True, dirs_exist_ok=True)
+    made.git("update-index", "-q", "--refresh", cwd=folder)
 
 
 @cache

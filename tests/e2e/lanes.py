@@ -7,7 +7,18 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kit import ALL_WELL, FILES, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, SPLIT_ACCEPTED, Project, make_project
+from kit import (
+    ALL_WELL,
+    FILES,
+    ISSUE,
+    PLAN_ACCEPTED,
+    PLAN_SIMPLE,
+    README,
+    RESULT_SIMPLE,
+    SPLIT_ACCEPTED,
+    Project,
+    make_project,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,6 +248,25 @@ def review(kind: str, verdict: str, *findings: dict[str, Any], **more: Any) -> E
     answers = {"answers": ALL_WELL} if kind == "review-split" and verdict == "ACCEPTABLE" else {}
     report = {"verdict": verdict, "findings": list(findings), **answers, **more}
     return {"when": {"kind": kind, "role": "check"}, "report": report}
+
+
+def resolved(*ids: str) -> list[dict[str, str]]:
+    """Return the answers of a later review to these findings: they are mended."""
+    return [{"id": id_, "status": "resolved"} for id_ in ids]
+
+
+def missing_tests(path: str, *texts: str, title: str = "Test the words") -> list[Entry]:
+    """Return the answers from a final review that misses a test to its settling; @test writes these texts in turn."""
+    fix = {"title": title, "acceptance_criteria": ["the words are tested"], "files": []}
+    ready = {"verdict": "TESTS_READY"}
+    return [
+        review("review-result", "NEEDS WORK", finding("Its words are untested", concern="test")),
+        RESULT_SIMPLE,
+        split_into({**fix, "test_files": [{"path": path, "action": "modify"}]}),
+        *({"when": {"kind": "write-tests"}, "files": {path: text}, "report": ready} for text in texts),
+        review("review-result", "ACCEPTABLE", prior=resolved("final-1-01")),
+        RESULT_SIMPLE,
+    ]
 
 
 def plan_for(*paths: str, **more: Any) -> Entry:

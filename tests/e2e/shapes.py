@@ -133,6 +133,11 @@ def evidence(project: Project, name: str) -> dict[str, Any]:
     return json.loads((project.run_folder() / "evidence" / name).read_text(encoding="utf-8"))
 
 
+def red_of(project: Project, task: str = "1") -> dict[str, str]:
+    """Return why each test of a task was RED."""
+    return {entry: found["cls"] for entry, found in evidence(project, f"task-{task}.json")["ledger"]["red"].items()}
+
+
 def dispatches(project: Project, name: str) -> list[Path]:
     """Return the folders of the dispatches whose names end so, in order."""
     return sorted(project.run_folder().glob(f"dispatches/*{name}"))

@@ -149,8 +149,11 @@ def test_an_agent_without_a_box_is_caught_with_evidence(part: str, tmp_path: Pat
 
 
 @pytest.mark.broad
-def test_nobody_writes_into_the_users_hooks_even_when_the_task_names_them(tmp_path: Path) -> None:
-    project = make_project(tmp_path, {**FILES, "tools/hooks/README": "hooks\n"})
+def test_nobody_writes_into_the_users_hooks_though_the_task_names_them_and_who_writes_tests_adds_no_module(
+    tmp_path: Path,
+) -> None:
+    beside = {"src/app.py": "X = 1\n", "src/tests/README": "not collected\n"}
+    project = make_project(tmp_path, {**FILES, **beside, "tools/hooks/README": "hooks\n"})
     project.git("config", "core.hooksPath", "tools/hooks")
     project.git("config", "include.path", "../.gitconfig")
     files = [*TASK["files"], {"path": "tools/hooks/pre-commit", "action": "create"}]
@@ -158,18 +161,6 @@ def test_nobody_writes_into_the_users_hooks_even_when_the_task_names_them(tmp_pa
     split = {"when": {"kind": "split"}, "report": {"tasks": [{**TASK, "files": files}]}}
     plants = {"tools/hooks/pre-commit": "#!/bin/sh\ntouch x\n", ".gitconfig": "[alias]\n\tst = !touch x\n"}
     planted = {**MAKE, "files": {**MAKE["files"], **plants}}
-    project.use_script([*UNTIL_TESTS[:3], split, UNTIL_TESTS[4], TESTS, planted, MAKE, *AFTER_MAKE])
-    document = project.run()
-    assert document["_code"] == 0, document["_stderr"]
-    refused = next(line["data"] for line in project.journal() if line["kind"] == "change_rejected")
-    assert {one["path"]: one["rule"] for one in refused["violations"]} == dict.fromkeys(plants, "obeyed-by-git")
-    assert not set(plants) & set(project.files_at("work"))
-
-
-@pytest.mark.broad
-def test_a_test_writer_adds_tests_where_they_are_looked_for_and_no_module(tmp_path: Path) -> None:
-    files = {**FILES, "src/app.py": "X = 1\n", "src/tests/README": "not collected\n"}
-    project = make_project(tmp_path, files)
     more = {
         "src/test_backdoor.py": "X = 1\n",
         "src/tests/helper.py": "X = 1\n",
@@ -177,12 +168,15 @@ def test_a_test_writer_adds_tests_where_they_are_looked_for_and_no_module(tmp_pa
         "tests/evil.pth": "import os\n",
         "tests/conftest.py": "collect_ignore_glob = ['*']\n",
     }
-    planted = {**TESTS, "files": {**TESTS["files"], **more, "tests/helper.py": "X = 1\n"}}
-    project.use_script([*UNTIL_TESTS, planted, TESTS, MAKE, *AFTER_MAKE])
+    added = {**TESTS, "files": {**TESTS["files"], **more, "tests/helper.py": "X = 1\n"}}
+    script = [*UNTIL_TESTS[:3], split, UNTIL_TESTS[4], added, TESTS, planted, MAKE, *AFTER_MAKE]
+    project.use_script(script, 'sandbox = "none"\n')
     document = project.run()
     assert document["_code"] == 0, document["_stderr"]
-    refused = next(line["data"] for line in project.journal() if line["kind"] == "change_rejected")
-    assert {one["path"]: one["rule"] for one in refused["violations"]} == {
+    lines = [line["data"] for line in project.journal() if line["kind"] == "change_rejected"]
+    of_test, of_make = ({one["path"]: one["rule"] for one in line["violations"]} for line in lines)
+    assert of_make == dict.fromkeys(plants, "obeyed-by-git")
+    assert of_test == {
         "src/test_backdoor.py": "outside-task",
         "src/tests/helper.py": "outside-task",
         "tests/sitecustomize.py": "control-file",
@@ -190,7 +184,7 @@ def test_a_test_writer_adds_tests_where_they_are_looked_for_and_no_module(tmp_pa
         "tests/conftest.py": "control-file",
     }
     assert "tests/helper.py" in project.files_at("work")
-    assert not set(more) & set(project.files_at("work"))
+    assert not {*more, *plants} & set(project.files_at("work"))
 
 
 # --- what a crash leaves ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.lanes import diagnoses
-from e2e.shapes import TRACKER, answers, done, evidence
+from e2e.shapes import TRACKER, answers, done, red_of
 from kit import make_project
 
 if TYPE_CHECKING:
@@ -50,10 +50,6 @@ def make(tmp_path: Path) -> Project:
     project = make_project(tmp_path, FILES)
     project.env["TESTS_LANGUAGE"] = "languages.sums"
     return project
-
-
-def red_of(project: Project) -> dict[str, str]:
-    return {entry: found["cls"] for entry, found in evidence(project, "task-1.json")["ledger"]["red"].items()}
 
 
 def test_an_issue_becomes_commits(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.shapes import TRACKER, answers
-from kit import make_project
+from e2e.shapes import SUMS_HONEST, sums_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,17 +16,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FILES = {"greet.sum": "greet n = n\n", "greet.check": "nothing: greet 0 = 0\n", "sums.project": "", **TRACKER}
-TESTS = {"greet.check": f"{FILES['greet.check']}two: greet 2 = 4\n"}
-CODE = {"greet.sum": "greet n = n * 2\n"}
 GATES = ("--approve", "plan,commit")
 
 
 def make(tmp_path: Path) -> tuple[Project, list[str]]:
     """Return a project of sums, and the flags that let every role be played from a script named from its top."""
-    project = make_project(tmp_path, FILES)
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
-    script = project.script(answers(FILES, TESTS, CODE))
+    project = sums_project(tmp_path)
+    project.configure("")
+    project.env["REDFIRST_SANDBOX"] = "none"
+    script = project.script(SUMS_HONEST)
     return project, ["--set", "agents.backend=scripted", "--set", f"agents.script=../home/{script.name}"]
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.lanes import Played, finding, go_on, play, review
-from kit import FILES, ISSUE, MAKE, PLAN, PLAN_SIMPLE, RESULT_SIMPLE, SPLIT, SPLIT_ACCEPTED, TESTS, make_project
+from e2e.lanes import Played, finding, go_on, play, resolved, review
+from e2e.shapes import SUMS, SUMS_HONEST, sums_project
+from kit import ISSUE
 
 if TYPE_CHECKING:
     from kit import Entry
@@ -38,7 +39,7 @@ def child(number: int, title: str, status: str) -> str:
 
 
 TRACKER = {
-    **{path: text for path, text in FILES.items() if not path.startswith("TODO/")},
+    **{path: text for path, text in SUMS.items() if not path.startswith("TODO/")},
     "redfirst.toml": '[tracker]\nfolder = "issues"\n',
     "issues/README.md": README,
     "issues/EPIC-1.md": EPIC,
@@ -55,14 +56,14 @@ def seeing(entry: Entry, *titles: str) -> Entry:
     return {**entry, "report": {**entry["report"], "out_of_scope": seen}}
 
 
+PLAN, _, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED, TESTS, MAKE, _, RESULT_SIMPLE = SUMS_HONEST
 ADVICE: dict[str, Any] = {"findings": [{"title": "Use a guard clause", "simpler": "one `if`"}]}
-SETTLED = {"verdict": "ACCEPTABLE", "prior": [{"id": "plan-1-01", "status": "resolved"}]}
 SCRIPT: list[Entry] = [
     seeing(PLAN, "Bug of the first draft, which the plan mends now", "Bug of the planner"),
     seeing(review("review-plan", "NEEDS WORK", finding("Mend that, too", "HIGH")), "greeting  a list FAILS!"),
     PLAN_SIMPLE,
     seeing(PLAN, "Bug of the planner"),
-    {**review("review-plan", "ACCEPTABLE"), "report": SETTLED},
+    review("review-plan", "ACCEPTABLE", prior=resolved("plan-1-01")),
     {**PLAN_SIMPLE, "report": {**PLAN_SIMPLE["report"], **ADVICE}},
     SPLIT,
     SPLIT_ACCEPTED,
@@ -76,7 +77,8 @@ SCRIPT: list[Entry] = [
 @pytest.fixture(scope="module")
 def parked(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """Return the run before anything of it is published."""
-    return play(make_project(tmp_path_factory.mktemp("seen"), TRACKER), SCRIPT, "--approve", "commit")
+    project = sums_project(tmp_path_factory.mktemp("seen"), files=TRACKER)
+    return play(project, SCRIPT, "--approve", "commit", extra='sandbox = "none"\n')
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +155,7 @@ def test_advice_is_recorded_in_the_summary_and_never_filed(published: Played) ->
     assert "Use a guard clause" in summary
     assert "Rename it one day" in summary
     assert published.document["advisory"] == ["plan-2-s01: Use a guard clause", "final-1-01: Rename it one day"]
-    added, deleted, path = published.project.git("show", "--numstat", "--format=", "work~1", "--", "greet.py").split()
+    added, deleted, path = published.project.git("show", "--numstat", "--format=", "work~1", "--", "greet.sum").split()
     assert f"- `{path}`, {added} line(s) added, {deleted} deleted" in summary
     filed = "".join(shown(published, f"{name}.md") for name in published.document["follow_ups"])
     assert "Rename it one day" not in filed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.shapes import TRACKER, answers, changed, dispatches, done, evidence, stdout_of
+from e2e.shapes import TRACKER, answers, changed, dispatches, done, evidence, red_of, stdout_of
 from kit import make_project
 from languages.modules import environment, needs_go
 
@@ -173,10 +173,6 @@ def make(tmp_path: Path) -> Project:
     project = make_project(tmp_path, MODULE)
     project.env["PATH"] = f"{environment().prefix / 'bin'}:{project.environment()['PATH']}"
     return project
-
-
-def red_of(project: Project) -> dict[str, str]:
-    return {entry: found["cls"] for entry, found in evidence(project, "task-1.json")["ledger"]["red"].items()}
 
 
 @pytest.mark.broad

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.lanes import Played, finding, go_on, play, review, split_into
-from kit import HONEST, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, TASK, make_project
+from e2e.lanes import Played, finding, go_on, play, resolved, review, split_into
+from e2e.shapes import FAST, SUMS_HONEST, sums_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, *_ = SUMS_HONEST
+TASK: dict[str, Any] = SPLIT["report"]["tasks"][0]
 UNTIDY: Entry = {**PLAN, "report": {**PLAN["report"], "approach": "Should greet raise?"}}
-FAST = '[agents.simplify]\nbackend = "off"\n'
 
 
 def planned(approach: str) -> Entry:
@@ -53,10 +54,11 @@ def redrafted(tmp_path_factory: pytest.TempPathFactory) -> Played:
             },
         },
         planned("Raise ValueError early, and tell the caller."),
-        reviewed("ACCEPTABLE", prior=[{"id": "plan-2-01", "status": "resolved"}]),
+        reviewed("ACCEPTABLE", prior=resolved("plan-2-01")),
         PLAN_SIMPLE,
     ]
-    return play(make_project(tmp_path_factory.mktemp("redrafted")), entries, "--approve", "plan")
+    project = sums_project(tmp_path_factory.mktemp("redrafted"))
+    return play(project, entries, "--approve", "plan", extra='sandbox = "none"\n')
 
 
 def test_the_plan_loops_end_at_the_gate_with_every_row_in_order(redrafted: Played) -> None:
@@ -140,7 +142,7 @@ def converged(redrafted: Played) -> Played:
         reviewed("NEEDS WORK", same),
         planned("Raise ValueError with a message."),
         reviewed("NEEDS WORK", {**same, "location": "plan.md:12"}, prior=[{"id": "plan-1-01", "status": "open"}]),
-        *HONEST[3:],
+        *SUMS_HONEST[3:],
     ]
     return play(redrafted.project, entries, extra=FAST, name="run-GAL-1@2")
 
@@ -183,11 +185,11 @@ def test_three_reviews_with_new_findings_each_go_on_with_the_blockers(tmp_path: 
         PLAN,
         reviewed("NEEDS WORK", finding("First"), finding("Small", "LOW")),
         planned("Second draft."),
-        reviewed("NEEDS WORK", finding("Second"), prior=[{"id": "plan-1-01", "status": "resolved"}]),
+        reviewed("NEEDS WORK", finding("Second"), prior=resolved("plan-1-01")),
         planned("Third draft."),
-        reviewed("NEEDS WORK", finding("Third"), prior=[{"id": "plan-2-01", "status": "resolved"}]),
+        reviewed("NEEDS WORK", finding("Third"), prior=resolved("plan-2-01")),
     ]
-    played = play(make_project(tmp_path), entries, "--approve", "plan", extra=FAST)
+    played = play(sums_project(tmp_path), entries, "--approve", "plan", extra=FAST)
     assert played.rows[-1] == "review-plan/NEEDS_WORK", played.document["_stderr"]
     assert played.exhausted() == [("review-plan/NEEDS_WORK", "plan_review")]
     assert len(played.dispatches("plan")) == 3
@@ -202,7 +204,7 @@ SECOND = {
     **TASK,
     "title": "Reject spaces",
     "acceptance_criteria": ['greet(" ") raises ValueError'],
-    "test_files": [{"path": "tests/test_spaces.py", "action": "create"}],
+    "test_files": [{"path": "spaces.check", "action": "create"}],
 }
 
 
@@ -215,9 +217,7 @@ def resplit(tmp_path_factory: pytest.TempPathFactory) -> Played:
         PLAN,
         PLAN_ACCEPTED,
         split_into({**TASK, "depends_on": [2]}, {**SECOND, "depends_on": [1]}),
-        split_into(
-            *({**SECOND, "test_files": [{"path": f"tests/test_{n}.py", "action": "create"}]} for n in range(13))
-        ),
+        split_into(*({**SECOND, "test_files": [{"path": f"c{n}.check", "action": "create"}]} for n in range(13))),
         split_into(vague),
         SPLIT,
         review("review-split", "NEEDS WORK", finding("Spaces are not covered")),
@@ -228,7 +228,7 @@ def resplit(tmp_path_factory: pytest.TempPathFactory) -> Played:
         split_into(TASK, SECOND),
         ahead,
     ]
-    return play(make_project(tmp_path_factory.mktemp("resplit")), entries, "--approve", "split", extra=FAST)
+    return play(sums_project(tmp_path_factory.mktemp("resplit")), entries, "--approve", "split", extra=FAST)
 
 
 @pytest.mark.broad
@@ -288,32 +288,23 @@ def test_a_rereview_of_the_split_is_shown_what_changed(resplit: Played) -> None:
     assert "changes" not in resplit.asked("review-split", 3).artifacts, "a new plan is reviewed afresh"
 
 
+@pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.broad
-def test_an_acceptance_that_forgets_an_open_finding_is_asked_again(tmp_path: Path) -> None:
+def test_an_acceptance_that_forgets_an_open_finding_is_asked_again_and_once_more_leaves_it_open(
+    tmp_path: Path, answered: bool
+) -> None:
     """A finding without an answer stays open: the run would end with a blocker that its reviewer holds for mended."""
     entries = [
         planned("Raise ValueError early."),
         reviewed("NEEDS WORK", finding("No edge cases")),
         planned("Raise ValueError early, for spaces too."),
         reviewed("ACCEPTABLE"),
-        reviewed("ACCEPTABLE", prior=[{"id": "plan-1-01", "status": "resolved"}]),
+        reviewed("ACCEPTABLE", prior=resolved("plan-1-01") if answered else []),
     ]
-    played = play(make_project(tmp_path), entries, "--approve", "plan", extra=FAST)
-    assert played.rows[-2:] == ["any/MALFORMED", "review-plan/ACCEPTABLE"], played.document["_stderr"]
+    played = play(sums_project(tmp_path), entries, "--approve", "plan", extra=FAST)
+    last = "review-plan/ACCEPTABLE" if answered else "review-plan/CONVERGED"
+    assert played.rows[-2:] == ["any/MALFORMED", last], played.document["_stderr"]
     assert "plan-1-01 has no answer" in played.asked("review-plan", 2, role="check").result["complaint"]
-
-
-@pytest.mark.broad
-def test_one_that_forgets_it_twice_leaves_it_open(tmp_path: Path) -> None:
-    entries = [
-        planned("Raise ValueError early."),
-        reviewed("NEEDS WORK", finding("No edge cases")),
-        planned("Raise ValueError early, for spaces too."),
-        reviewed("ACCEPTABLE"),
-        reviewed("ACCEPTABLE"),
-    ]
-    played = play(make_project(tmp_path), entries, "--approve", "plan", extra=FAST)
-    assert played.rows[-2:] == ["any/MALFORMED", "review-plan/CONVERGED"], played.document["_stderr"]
 
 
 def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(redrafted: Played, resplit: Played) -> None:

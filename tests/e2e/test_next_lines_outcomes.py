@@ -224,13 +224,17 @@ def test_while_another_process_drives_it_and_waits_for_a_person(begun: dict[str,
             break
     there.within("".join(said), OUTCOMES["a desk waits"].lines)
     assert actions_of(there.project.document("show", "GAL-1")) == list(OUTCOMES["live"].lines)
-    watch, stop = actions_of(there.project.document("resume", "GAL-1"))
+    for command in ("approve", "abandon", "resume"):
+        locked = there.project.document(command, "GAL-1")
+        assert (locked["_code"], locked["error"]["kind"]) == (75, "locked"), command
+    watch, stop = actions_of(locked)
     assert [watch, stop] == list(OUTCOMES["driven"].lines)
     unnamed = there.project.document("abandon")
     assert actions_of(unnamed) == list(OUTCOMES["driven, and no run is named"].lines)
     assert "is unfinished and at rest. Driven now: run-GAL-1." in unnamed["error"]["message"]
     there.project.git("worktree", "add", "-q", "-b", "other", "../other", "main")
     elsewhere = there.project.document("run", "GAL-1", "--worktree")
+    assert (elsewhere["_code"], elsewhere["error"]["kind"]) == (75, "claimed_elsewhere")
     assert actions_of(elsewhere) == list(OUTCOMES["claimed by a live run"].lines)
     follower = there.started(watch)
     assert follower.stdout is not None

@@ -1,20 +1,21 @@
-"""What is advised where a command is refused is executed where it is printed (`next_table`)."""
+"""What is advised where a command is refused, and before there is a run, is executed where it is printed."""
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from e2e.next_scene import FILES, HONEST, detached, dirty, issue_with, make_scene, no_tracker
-from e2e.next_table import TABLE
-from next_lines import actions_of, advised
+from e2e.next_table import SET_UP, TABLE
+from kit import make_project
+from next_lines import Scene, actions_of, advised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from kit import Project
-    from next_lines import Scene
 
 pytestmark = pytest.mark.slow
 
@@ -122,3 +123,94 @@ def test_in_a_bare_repository(scene: Scene) -> None:
     scene.project.git("branch", "mine", cwd=bare)
     scene.project.root = bare
     scene.each(actions_of(scene.project.document("run", "GAL-1")), TABLE["bare"].lines)
+
+
+# --- before there is a run: init, trust, doctor, issues, recipes, verify ----------------------------------------------
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Scene:
+    """A project on a machine with git and without any agent."""
+    place = tmp_path / "a place"
+    place.mkdir()
+    project = make_project(place, FILES)
+    tools = tmp_path / "programs"
+    tools.mkdir()
+    for name in ("git", "sh", "echo", "true", "ls", "bwrap", "unshare", "nsenter"):
+        (tools / name).symlink_to(shutil.which(name) or name)
+    (tools / "editor").write_text('#!/bin/sh\necho "Names that are empty are refused." >> "$1"\n', encoding="utf-8")
+    (tools / "editor").chmod(0o755)
+    project.env |= {"TESTS_LANGUAGE": "languages.sums", "PATH": str(tools), "EDITOR": "editor"}
+    return Scene(project, place, filled={"NAME": "gemini"})
+
+
+@pytest.mark.broad
+def test_where_no_agent_is_installed(fresh: Scene) -> None:
+    project = fresh.project
+    network, *actions, demo = actions_of(project.document("init"))
+    assert (network.split()[0], demo.split()[1]) == ("npm", "demo")
+    fresh.each([action.partition("   #")[0] for action in actions], SET_UP["no agent is installed"].lines)
+
+
+def test_what_was_only_shown_is_written_by_the_same_words(fresh: Scene) -> None:
+    shown = fresh.project.document("init", "--agent", "command", "--argv", "echo 'a b'", "--dry-run")
+    fresh.each(shown["next"], SET_UP["only shown"].lines)
+
+
+@pytest.mark.broad
+def test_a_program_of_one_s_own_from_its_configuration_to_a_run(fresh: Scene) -> None:
+    project = fresh.project
+    project.git("switch", "--quiet", "main")
+    project.git("rm", "-r", "--quiet", "TODO")
+    project.commit()
+    steps = project.document("init", "--agent", "command", "--argv", "true")["next"]
+    lines = list(SET_UP["configured"].lines.items())
+    fresh.in_turn(steps[:2], dict(lines[:2]))
+    fresh.within(project.redfirst("config", "show").stdout, SET_UP["not trusted yet"].lines)
+    also = project.document("run", "PROJECT-1")["error"]["also"]
+    (untrusted,) = (each for each in also if each["kind"] == "untrusted")
+    fresh.each(untrusted["safe_next_actions"], SET_UP["not trusted, and run"].lines)
+    fresh.within(project.redfirst("trust").stderr, SET_UP["no terminal to trust at"].lines)
+    fresh.in_turn(steps[2:], dict(lines[2:]))
+    said = project.redfirst("config", "set", "limits.seam", "2").stdout
+    fresh.each(advised(said), SET_UP["a value was set"].lines)
+    second = project.document("init", "--agent", "human")
+    fresh.each(actions_of(second), SET_UP["configured already"].lines)
+    assert actions_of(project.document("init")) == actions_of(second), "a bare one would find no agent"
+
+
+@pytest.mark.broad
+def test_what_doctor_advises(fresh: Scene) -> None:
+    project = fresh.project
+    project.git("switch", "--quiet", "--detach")
+    fresh.within(doctor(fresh), SET_UP["doctor: detached"].lines)
+    project.git("switch", "--quiet", "work")
+    project.git("branch", "--move", "main", "trunk")
+    fresh.within(
+        doctor(fresh),
+        {"redfirst run ISSUE --base REF": SET_UP["doctor: no base"].lines["redfirst run ISSUE --base REF"]},
+    )
+    project.git("branch", "--move", "trunk", "main")
+    project.write({"TODO/GAL-1.md": "no front matter\n"})
+    project.commit()
+    fresh.within(doctor(fresh), SET_UP["doctor: broken tracker"].lines)
+    steps = project.document("init", "--agent", "human")["next"]
+    fresh.each(steps[2:], SET_UP["configured, and the tracker is broken"].lines)
+    (project.root / "redfirst.toml").unlink()
+    project.git("rm", "-r", "--quiet", "TODO")
+    project.commit()
+    fresh.within(doctor(fresh), SET_UP["doctor: no tracker"].lines)
+
+
+def doctor(fresh: Scene) -> str:
+    return " ".join(check["advice"] or "" for check in fresh.project.document("doctor")["checks"])
+
+
+@pytest.mark.broad
+def test_issues_recipes_and_commits(fresh: Scene) -> None:
+    project = fresh.project
+    new = project.redfirst("issue", "new", "--title", "A title")
+    fresh.within(new.stdout + new.stderr, SET_UP["a new issue"].lines)
+    project.write({"bad.yaml": "name: 1\n"})
+    fresh.each(actions_of(project.document("recipes", "show", "bad.yaml")), SET_UP["a broken recipe"].lines)
+    fresh.each(actions_of(project.document("verify", "nonsense")), SET_UP["no such commit"].lines)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.shapes import TRACKER, answers, changed, done, evidence
+from e2e.shapes import TRACKER, answers, changed, done, evidence, red_of
 from js_runners import installed_set, search_path
 from kit import Project, make_project
 
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from kit import Entry
 
 pytestmark = pytest.mark.slow
-
-
-def red_of(project: Project) -> dict[str, str]:
-    return {entry: found["cls"] for entry, found in evidence(project, "task-1.json")["ledger"]["red"].items()}
 
 
 def make(tmp_path: Path, files: dict[str, str], runners: str) -> Project:

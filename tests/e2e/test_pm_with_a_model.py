@@ -144,7 +144,6 @@ def test_it_was_asked_again_with_the_reason_and_shown_what_there_is(worded: Play
     assert (problems(worded.project), repeated_dispatches(worded.project)) == ([], [])
 
 
-@pytest.mark.broad
 def test_a_driver_that_dies_after_the_answer_publishes_the_same_words_and_asks_nobody(
     tmp_path: Path, worded: Played
 ) -> None:
@@ -161,7 +160,6 @@ def test_a_driver_that_dies_after_the_answer_publishes_the_same_words_and_asks_n
     assert (problems(project), repeated_dispatches(project)) == ([], [])
 
 
-@pytest.mark.broad
 def test_two_answers_that_do_not_count_leave_it_to_the_rule(tmp_path: Path) -> None:
     played = play(make_tracked(tmp_path), [*WORK, BAD, words(issue(9, "Nine"))], *MODEL)
     assert (played.document["_code"], played.document["outcome"]) == (0, "completed"), played.document["_stderr"]
@@ -173,7 +171,6 @@ def test_two_answers_that_do_not_count_leave_it_to_the_rule(tmp_path: Path) -> N
     assert not [row for row in played.rows if row.startswith("any/")]
 
 
-@pytest.mark.broad
 def test_one_that_takes_too_long_is_not_asked_again(tmp_path: Path) -> None:
     slow = {**GOOD, "sleep_s": 600}
     played = play(make_tracked(tmp_path), [*WORK, slow], *MODEL, "--set", "agents.pm.timeout_s=1")
@@ -183,14 +180,12 @@ def test_one_that_takes_too_long_is_not_asked_again(tmp_path: Path) -> None:
     assert "@pm did not answer (TIMED_OUT): filed by rule" in played.artifact("summary.md")
 
 
-@pytest.mark.broad
 def test_with_nothing_to_file_nobody_is_asked(tmp_path: Path) -> None:
     played = play(make(tmp_path), HONEST, *MODEL)
     assert played.document["_code"] == 0, played.document["_stderr"]
     assert asked(played.project) == 0
 
 
-@pytest.mark.broad
 def test_one_that_writes_into_the_tracker_is_refused(tmp_path: Path) -> None:
     writing = {**GOOD, "files": {"TODO/GAL-50.md": other("GAL-50", "Mine", "Todo", "bug")}}
     played = play(make_tracked(tmp_path), [*WORK, writing, writing], *MODEL)

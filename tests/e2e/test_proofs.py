@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import Played, go_on, play
+from e2e.shapes import FAST
 from kit import FILES, GREET, GREET_DONE, MAKE, TESTS, UNTIL_TESTS, make_project
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FAST = '[agents.simplify]\nbackend = "off"\n'
 BLANK = """import pytest
 
 from greet import greet

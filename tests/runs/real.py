@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit import remove_in
+from kit import copy_repository
 
 from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.repo import Entry, Repository, TreeChange
@@ -25,6 +20,7 @@ from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pytest
 
@@ -48,29 +44,8 @@ def git(folder: Path, *argv: str, stdin: bytes = b"") -> str:
 
 def make_repository(folder: Path, files: dict[str, str] | None = None) -> Repository:
     """Return a repository with one commit on main, standing on the branch work."""
-    made = _made(tuple((files or {"app.py": "one\n"}).items()))
-    shutil.copytree(made, folder, symlinks=True, dirs_exist_ok=True)
-    git(folder, "update-index", "-q", "--refresh")
+    copy_repository(folder, files or {"app.py": "one\n"})
     return Repository.find(folder)
-
-
-@cache
-def _made(files: tuple[tuple[str, str], ...]) -> Path:
-    """Return such a repository, made once for each process: copying it takes less than six processes of git."""
-    folder = Path(tempfile.mkdtemp(prefix="repository-"))
-    atexit.register(remove_in, folder, os.getpid())
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "config", "user.name", "Ada")
-    git(folder, "config", "user.email", "ada@example.org")
-    for name, text in files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(text.encode())
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "start")
-    git(folder, "switch", "-q", "-c", "work")
-    shutil.rmtree(folder / ".git/hooks")
-    (folder / ".git/hooks").mkdir()
-    return folder
 
 
 def tree_with(repository: Repository, base: str, files: dict[str, str | None]) -> str:

@@ -10,6 +10,7 @@ from runs.real import alone, begin, event, load, make_repository, to_first_task,
 
 from pipeline.matrix.routing.state import NewTask
 from pipeline.outcomes import EXIT_CODES, Outcome, Reason, exit_code
+from pipeline.run.drafts import edited, put_back, redraft, take_edits, undone_edits, without_effect, write_draft
 from pipeline.run.gates import ACTIONS, gate_of, safe_next_actions
 from pipeline.run.info import RecipeFacts
 from pipeline.run.journal_kinds import Published, PublishIntended
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.repo import Repository
     from pipeline.run.run import Run
+
 
 CONTRACT = {
     "completed": "done nothing_to_do",
@@ -183,3 +185,102 @@ def test_commits_count_only_when_they_are_published(run: Run) -> None:
     assert commits_of(run) == ()
     run.journal.append(Published(branch="work", commits=("a", "b")))
     assert commits_of(run) == ("a", "b")
+
+
+# --- drafts: versions that stay, edits that are put back, what a crash between two writes leaves ----------------------
+
+
+def names(folder: Path) -> set[str]:
+    """Return the drafts, their versions and their copies on disk."""
+    paths = [path.relative_to(folder).as_posix() for path in folder.rglob("*.md")]
+    return {path for path in paths if not path.startswith("reviews/")}
+
+
+@pytest.fixture
+def drafted(repository: Repository) -> Run:
+    """Return a drafted at SPLIT, whose plan was drafted."""
+    drafted = begin(repository)
+    redraft(drafted, {"plan.md": "plan\n"})
+    to_split(drafted)
+    return drafted
+
+
+def test_a_redraft_that_undoes_an_edit_says_so_at_its_gate(repository: Repository) -> None:
+    drafted = begin(repository, gates=("plan",))
+    redraft(drafted, {"plan.md": "one\ntwo\nthree\n"})
+    to_split(drafted)
+    (drafted.folder / "plan.md").write_text("one\nmine\nthree\nfour\n", encoding="utf-8")
+    assert undone_edits(drafted) == ()
+    redraft(drafted, {"plan.md": "one\ntwo\nthree\nfour\n"})
+    assert undone_edits(drafted) == ("2 lines of your edit (plan-1-edited.md) are undone in plan.md",)
+    redraft(drafted, {"plan.md": "zero\nmine\nfour\n"})
+    assert undone_edits(drafted) == ()
+
+
+def test_a_redraft_that_a_crash_repeats_keeps_each_version_once(drafted: Run) -> None:
+    (drafted.folder / "plan.md").write_text("mine\n", encoding="utf-8")
+    redraft(drafted, {"plan.md": "better\n"})
+    redraft(load(drafted, driving=True), {"plan.md": "better\n"})
+    texts = {name: (drafted.folder / name).read_text("utf-8") for name in ("plan-1.md", "plan-1-edited.md", "plan.md")}
+    assert texts == {"plan-1.md": "plan\n", "plan-1-edited.md": "mine\n", "plan.md": "better\n"}
+    assert names(drafted.folder) == {*texts, "counts/plan.md"}
+
+
+def test_what_a_crash_left_of_a_draft_is_not_taken_for_an_edit_of_a_person(drafted: Run) -> None:
+    drafted.store.write("counts/plan.md", b"better\n")  # and died before plan.md
+    assert without_effect(drafted) == ()
+    drafted.store.write("plan.md", b"better\n")  # and died before the journal
+    assert without_effect(load(drafted)) == ()
+    assert put_back(load(drafted, driving=True)) == {}
+
+
+def test_an_edit_is_put_back_once_and_kept(drafted: Run) -> None:
+    (drafted.folder / "plan.md").write_text("mine\n", encoding="utf-8")
+    assert put_back(drafted) == {"plan.md": "edited/plan-1.md"}
+    assert put_back(load(drafted, driving=True)) == {}
+    (drafted.folder / "plan.md").unlink()
+    assert put_back(drafted) == {"plan.md": None}
+    assert (drafted.folder / "plan.md").read_text("utf-8") == "plan\n"
+    assert (drafted.folder / "edited" / "plan-1.md").read_text("utf-8") == "mine\n"
+
+
+def test_an_edit_that_is_approved_leaves_what_was_drafted(drafted: Run) -> None:
+    (drafted.folder / "plan.md").write_text("mine\n", encoding="utf-8")
+    assert take_edits(drafted, {"plan.md": b"mine\n"}) == {"plan.md": "plan-1.md"}
+    assert (drafted.folder / "plan-1.md").read_text("utf-8") == "plan\n"
+    assert take_edits(load(drafted, driving=True), {"plan.md": b"mine\n"}) == {}
+    assert without_effect(drafted) == ()
+
+
+def test_an_edit_counts_at_its_gate_alone(repository: Repository) -> None:
+    drafted = begin(repository, gates=("plan",))
+    redraft(drafted, {"plan.md": "plan\n"})
+    to_split(drafted)
+    (drafted.folder / "plan.md").write_text("mine\n", encoding="utf-8")
+    assert (edited(drafted, ["plan.md"]), without_effect(drafted)) == (("plan.md",), ())
+    drafted.resume()
+    drafted.decide(event(Signal.APPROVED))
+    assert without_effect(drafted) == ("plan.md",)
+
+
+def test_a_second_split_moves_what_it_drops_and_leaves_what_is_done(drafted: Run) -> None:
+    redraft(drafted, {"task-1.md": "one\n", "task-2.md": "two\n"})
+    to = [NewTask(id="1", title="one"), NewTask(id="2", title="two", depends_on=("1",))]
+    drafted.decide(event(Signal.DRAFTED, tasks=tuple(to)))
+    redraft(drafted, {"task-1.md": "all\n"})
+    assert names(drafted.folder) == {
+        *("plan.md", "counts/plan.md", "task-1.md", "counts/task-1.md"),
+        *("dropped/task-1-1.md", "dropped/task-2-1.md"),
+    }
+    redraft(drafted, {"task-2.md": "another\n"})
+    assert (drafted.folder / "dropped" / "task-1-2.md").read_text("utf-8") == "all\n"
+
+
+def test_a_run_of_an_older_version_is_left_alone(repository: Repository) -> None:
+    drafted = begin(repository)
+    to_first_task(drafted)
+    drafted.write_artifact("plan.md", "plan\n")
+    (drafted.folder / "plan.md").write_text("mine\n", encoding="utf-8")
+    assert (without_effect(drafted), put_back(drafted)) == ((), {})
+    write_draft(drafted, "plan.md", "plan\n")
+    assert edited(drafted, ["plan.md"]) == ()

@@ -1,17 +1,21 @@
-"""A folder of ours is as we left it, or the paths that are not are named."""
+"""A folder of ours is as we left it, or what is not is named; no link is written through; what a kill leaves goes."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
 
 import pytest
 
-from pipeline.run.files import Seal
+from pipeline.agents.backends.desk import Desk
+from pipeline.run.files import Seal, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -93,3 +97,68 @@ def test_what_lies_too_deep_to_be_read_is_broken(folder: Path) -> None:
         at = inner
     os.close(at)
     assert seal.broken() != ()
+
+
+def test_a_link_of_the_temporary_name_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("role.md", "handed-in.json"):
+        (folder / f".{name}.{os.getpid()}.tmp").symlink_to(victim)
+    write_atomic(folder / "role.md", "ours")
+    Desk(folder).put(Desk(folder).report, "ours")
+    assert victim.read_text() == "precious"
+    assert sorted(path.name for path in folder.iterdir()) == ["handed-in.json", "role.md"]
+    assert (folder / "role.md").read_text() == (folder / "handed-in.json").read_text() == "ours"
+
+
+# --- what a killed redfirst leaves in the temporary folder goes with the next one -------------------------------------
+
+ROOT = Path(__file__).parents[2]
+_HOLDS = """
+import sys
+from pipeline.scratch import scratch_folder
+with scratch_folder("tests") as place:
+    (place / "deep" / "er").mkdir(parents=True)
+    (place / "deep" / "er").chmod(0o500)
+    print(place, flush=True)
+    sys.stdin.read()
+"""
+
+
+def holding(temporary: Path) -> tuple[subprocess.Popen[str], Path]:
+    argv = [sys.executable, "-c", _HOLDS]
+    env = {**os.environ, "TMPDIR": str(temporary)}
+    process = subprocess.Popen(argv, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return process, Path(cast("IO[str]", process.stdout).readline().strip())
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.communicate("")
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
+def test_what_a_killed_process_left_goes_with_the_next_and_nothing_else(tmp_path: Path) -> None:
+    killed, left = holding(tmp_path)
+    alive, kept = holding(tmp_path)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert left.is_dir()
+    strange = {name: tmp_path / name for name in ("redfirst-scratch-mine", "redfirst-tests-old", "other")}
+    for folder in strange.values():
+        folder.mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "lock").touch()
+    (tmp_path / "redfirst-scratch-link").symlink_to(elsewhere)
+    end(holding(tmp_path)[0])
+    assert not left.parent.exists()
+    assert kept.is_dir(), "its process is alive"
+    assert all(folder.is_dir() for folder in strange.values())
+    assert (elsewhere / "lock").exists()
+    end(alive)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("elsewhere", "other", "redfirst-scratch-link", "redfirst-scratch-mine", "redfirst-tests-old")
+    ]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from languages.crates import MANIFEST, needs_cargo
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.config.tables import Probes
-from pipeline.testing.measure.mutation import Judges, mutation_probe
+from pipeline.repo import Entry, TreeChange
+from pipeline.testing.measure.mutation import Judges, added_lines, changed_lines, mutation_probe
 from pipeline.testing.measure.outcome_words import in_short, probes_md
 from pipeline.testing.measure.task_evidence import ProbeEvidence
 
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from pipeline.testing.measure.task_evidence import MutationEvidence
 
 pytestmark = pytest.mark.slow
+
 
 BEFORE = {"pyproject.toml": PYPROJECT, "shop.py": '"""Shop."""\n\n\ndef old(n):\n    return n + 1\n'}
 SHOP = '''"""Shop."""
@@ -244,3 +252,51 @@ def test_what_the_build_leaves_out_is_not_called_unnoticed(tmp_path: Path) -> No
     assert found.unnoticed == ()
     assert {(survivor.path, survivor.line > 10) for survivor in found.survivors} <= {("src/lib.rs", True)}
     assert "6 in code that this build does not compile" in probes_md("1", ProbeEvidence(mutation=found))
+
+
+# --- the lines that a change adds, read from git's patches ------------------------------------------------------------
+
+lines = st.lists(st.sampled_from(["a", "b", "-- c", "++ d", "@@ -1 +1 @@", "\\ x", "", "form\x0cfeed"]), max_size=12)
+
+
+@given(lines, lines, st.integers(0, 4))
+def test_a_unified_patch_says_which_lines_are_new(old: list[str], new: list[str], context: int) -> None:
+    patch = "\n".join(difflib.unified_diff(old, new, "a/x", "b/x", lineterm="", n=context))
+    opcodes = difflib.SequenceMatcher(None, old, new).get_opcodes()
+    expected = {n + 1 for tag, _, _, j1, j2 in opcodes if tag != "equal" for n in range(j1, j2)}
+    assert added_lines(patch) == expected
+
+
+def test_nothing_is_added_by_what_is_no_patch() -> None:
+    assert added_lines("") == frozenset()
+    assert added_lines("Binary files a/x and b/x differ\n") == frozenset()
+
+
+def test_lines_of_a_real_change(tmp_path: Path) -> None:
+    before = {"a.py": "one\ntwo\nthree\n", "b.py": "same\n", "c.py": "gone\n", "d.txt": "x\n", "ü b.py": "1\n"}
+    after = {"a.py": "one\n2\n2b\nthree\nfour", "n.py": "new\nnew", "d.txt": "y\n", "ü b.py": "1\n2\n"}
+    project = repository(tmp_path, before, after)
+    (project.root / "c.py").unlink()
+    project.commit("without c")
+    with without_run(project) as lab:
+        found = changed_lines(lab, tree_of(lab, "main"), tree_of(lab, "HEAD"), lambda path: path.endswith(".py"))
+    assert found == {"a.py": {2, 3, 5}, "n.py": {1, 2}, "ü b.py": {2}}
+
+
+def test_so_many_at_a_time_as_there_are_cores_for_this_process() -> None:
+    said = "from pipeline.testing.measure.mutation import usable_cores; print(usable_cores())"
+    alone = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}}); {said}"
+    told = [subprocess.check_output([sys.executable, "-c", code], text=True).strip() for code in (said, alone)]
+    assert told == [str(min(len(os.sched_getaffinity(0)), 8)), "1"]
+
+
+def test_two_copies_of_trees_that_the_repository_does_not_have(tmp_path: Path) -> None:
+    project = repository(tmp_path, {"pyproject.toml": PYPROJECT}, {"shop.py": "A = 1\n"})
+    with without_run(project) as lab:
+        blob = lab.repository.write_blob(b"A = 2\n")
+        entry = Entry("shop.py", "100644", blob)
+        tree = lab.repository.build_tree(tree_of(lab, "HEAD"), [TreeChange("shop.py", entry)])
+        with lab.copies.lent(tree) as one, lab.copies.lent(tree) as other:
+            assert one != other
+            assert (one / "shop.py").read_text() == (other / "shop.py").read_text() == "A = 2\n"
+    assert project.git("status", "--porcelain") == ""

@@ -36,7 +36,7 @@ def make(tmp_path: Path, count: int = 3, **more: str) -> Project:
     files = {f"{name}.sum": code(name) for name in NAMES[:count]}
     files |= {f"{name}.check": old_check(name) for name in NAMES[:count]}
     project = make_project(tmp_path, {**files, "sums.project": "", **TRACKER, **more})
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
+    project.env |= {"TESTS_LANGUAGE": "languages.sums", "REDFIRST_SANDBOX": "none"}
     return project
 
 

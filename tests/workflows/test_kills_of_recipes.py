@@ -1,4 +1,7 @@
-"""Kills at random instants of a recipe's run whose steps read: the same comes out, nobody finished is asked twice."""
+"""Kills at random instants of a recipe's run whose steps read: the same comes out, nobody finished is asked twice.
+
+Acceptance check 27: of a thousand dispatches side by side not one is taken for an escape.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crashes import KILLED, die_at, kill_after, problems, repeated_dispatches
 from kit import make_project
+from workflows.test_runs_of_recipes import LOOSE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kit import Entry, Project
+
 
 pytestmark = pytest.mark.slow
 
@@ -73,3 +78,43 @@ def test_check_8_kills_change_nothing_and_nobody_finished_is_asked_again(seed: i
         "look.3": {**ready, "summary": "Found 3.", "wave": 2},
         "brief": {**ready, "summary": "All told.", "wave": 3},
     }
+
+
+# --- a thousand dispatches side by side -------------------------------------------------------------------------------
+
+READERS, WRITERS, AT_ONCE = 900, 100, 24
+
+
+@pytest.mark.broad
+@pytest.mark.timeout(3600)
+def test_check_27_a_thousand_dispatches_side_by_side_are_no_escape(tmp_path: Path) -> None:
+    """Each of the hundred writers moves the ref of the run, which whoever looks for escapes sees."""
+    steps: list[dict[str, Any]] = []
+    script: list[Entry] = []
+    for number in range(READERS + WRITERS):
+        id_ = f"s{number}"
+        if number % (READERS // WRITERS + 1):
+            steps.append({"id": id_, "agent": "explore", "prompt": "Look."})
+            report = {"result": "ANSWERED", "output": "Nothing."}
+            script.append({"when": {"step": id_}, "report": report, "sleep_s": 0.3})
+        else:
+            steps.append({"id": id_, "agent": "make", "write_set": [f"docs/{id_}.md"], "prompt": "Write."})
+            report = {"result": "COMPLETE", "summary": "Written."}
+            script.append({"when": {"step": id_}, "report": report, "files": {f"docs/{id_}.md": f"{id_}\n"}})
+    project = make_project(tmp_path, {"readme.md": "Small.\n"})
+    recipe = {"name": "wide", "max_concurrency": AT_ONCE, "steps": steps}
+    (tmp_path / "wide.yaml").write_text(json.dumps(recipe), encoding="utf-8")
+    project.use_script(script, LOOSE)
+    done = project.redfirst("run", "../wide.yaml", "--json", timeout=3_600)
+    document = json.loads(done.stdout)
+    assert (document["outcome"], document["dispatches"]) == ("completed", READERS + WRITERS), document
+    assert "any/ESCAPE" not in project.rows("run-wide")
+    begun: set[str] = set()
+    most = 0
+    for line in project.journal("run-wide"):
+        if line["kind"] == "dispatch_started":
+            begun.add(line["data"]["dispatch"])
+            most = max(most, len(begun))
+        elif line["kind"] == "dispatch_finished":
+            begun.discard(line["data"]["dispatch"])
+    assert most == AT_ONCE

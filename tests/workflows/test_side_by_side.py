@@ -312,7 +312,7 @@ def test_26_lanes_together_may_spend_no_more_than_the_budget(tmp_path: Path) -> 
 
 @pytest.mark.broad
 def test_27_parallel_dispatches_are_no_escape(tmp_path: Path) -> None:
-    """Fifty dispatches in ten lanes; a thousand are in `test_thousand_dispatches.py`."""
+    """Fifty dispatches in ten lanes; a thousand are in `test_kills_of_recipes.py`."""
     project = wide(tmp_path, 22)
     played = play(project, doubled([f"w{at}" for at in range(10)]), parallel=10)
     assert played.document["_code"] == 0, played.document["_stderr"]
