@@ -20,7 +20,7 @@ WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 3 * cores : 12)))
 # Style and types are looked at beside the tests. Where nothing was compiled yet, that is done once, and not by each
 # worker: the tests are compiled by collecting them.
 # pytest comes last: its closing line is the last line of the log.
-test: $(PLAIN)  ## a quarter of an hour on two cores; the tests of real agents need `make agents` once, and say so (docs/testing.md)
+test: $(PLAIN)  ## seven minutes on two idle cores; the tests of real agents need `make agents` once, and say so (docs/testing.md)
 	scripts/system-packages.sh --require
 	scripts/agent-clis.sh --show
 	scripts/js-runners.sh --show
