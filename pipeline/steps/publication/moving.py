@@ -46,7 +46,8 @@ async def put_on_branch(
     Args:
         ctx: Who publishes.
         build: Makes the commits on a base, where they are not made yet; or returns something else, which is returned.
-        hub: Where the branch is moved before it is here; None where it is not.
+        hub: Where the branch is moved before it is here; None where it is not. With the one publication of an issue's
+            run its claim on the issue goes there, too.
     """
     tried, first = intended(ctx), not under_way(ctx)
     if not tried or not is_published(ctx, tried[-1].commits[-1]):
@@ -58,8 +59,8 @@ async def put_on_branch(
             if not isinstance(built, Built):
                 return built
             intend(ctx, built, base)
-        new = intended(ctx)[-1].commits[-1]
-        if hub is not None and (why := await hub.checkpoint(ctx.run, commit=new, ends=True)) is not None:
+        new, ends = intended(ctx)[-1].commits[-1], ctx.publication is None
+        if hub is not None and (why := await hub.checkpoint(ctx.run, commit=new, ends=ends)) is not None:
             return Event(signal=Signal.BRANCH_MOVED, note=why)
         refusal = move(ctx, new, base, first=first)
         if refusal is not None:
