@@ -40,9 +40,9 @@ async def review(ctx: RecipeContext) -> StepEvent:
     results = await ask_all(ctx, requests)
     if isinstance(results, StepEvent):
         return results
-    for one in results:
-        if (one is results[0] or one.signal not in _LEFT_OUT) and (failed := not_counting(one)) is not None:
-            return failed
+    needed = (results[0], *(one for one in results[1:] if one.signal not in _LEFT_OUT))
+    if (failed := next(filter(None, map(not_counting, needed)), None)) is not None:
+        return failed
     said = (each for each in zip(requests, results, strict=True) if each[1].signal is None)
     answers = [Answer(report_of(slot, result), result) for slot, result in said]
     check, simplify = reports_of(answers)

@@ -458,6 +458,5 @@ def next_id(folder: Path) -> str:
     from pipeline.run.tracker import first_prefix
 
     with user_errors(folder):
-        return _tracker(folder).draft(todo.NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name)))[
-            0
-        ]
+        wanted = todo.NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name))
+        return _tracker(folder).draft(wanted)[0]
