@@ -330,9 +330,10 @@ def test_the_last_gate_says_what_would_be_committed_and_that_is_published_as_the
     assert published.project.git("show", "work:greet.check") == CHECK.strip()
     assert "task-1.md" in published.document["_stderr"], "an edit after its gate"
     assert "Do nothing" in published.artifact("edited/task-1-1.md")
-    told = published.project.redfirst("verify", published.name).stdout
-    assert "fix: refuse no name: verified\n" in told
-    assert "fix: say which name: not testable\n" in told, "its task claims no test"
+    checked = published.project.redfirst("verify", published.name)
+    assert checked.returncode == 2, checked.stdout + checked.stderr
+    assert "fix: refuse no name: verified\n" in checked.stdout
+    assert "fix: say which name: not testable\n" in checked.stdout, "its task claims no test"
 
 
 SAVES_BETWEEN = """

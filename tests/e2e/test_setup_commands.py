@@ -82,21 +82,26 @@ def test_tests_run_in_the_environment_that_setup_made_from_a_local_wheel(tmp_pat
     assert "setup of pytest: done (" in result["_stderr"]
 
 
-def test_a_setup_that_fails_ends_the_run_before_any_agent_with_what_it_said_without_secrets(tmp_path: Path) -> None:
+def test_a_setup_that_fails_ends_the_run_before_any_agent_with_what_it_said(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    broken = program(tmp_path / "broken", "echo no such lock file >&2\nexit 3\n")
+    project.use_script([], setup_of("pytest", broken))
+    result = project.run()
+    assert "ended with 3: no such lock file" in result["note"]
+    assert not list(project.run_folder().glob("dispatches/*"))
+    assert "no such lock file" in (project.run_folder() / "evidence/setup-pytest.log").read_text()
+
+
+def test_what_a_setup_prints_is_kept_without_secrets_and_not_without_end(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.env["API_TOKEN"] = "tok-1234567890abcdef"
-    says = 'seq 1 400000\necho "token $API_TOKEN"\necho no such lock file >&2\nexit 3\n'
-    project.use_script([], setup_of("pytest", program(tmp_path / "broken", says)))
-    result = project.run()
-    assert "ended with 3: " in result["note"]
-    assert "no such lock file" in result["note"]
-    assert not list(project.run_folder().glob("dispatches/*"))
-    assert "tok-1234567890abcdef" not in json.dumps(result)
+    noisy = program(tmp_path / "noisy", 'seq 1 400000\necho "token $API_TOKEN"\nexit 3\n')
+    project.use_script([], setup_of("pytest", noisy))
+    assert "tok-1234567890abcdef" not in json.dumps(project.run())
     log = (project.run_folder() / "evidence/setup-pytest.log").read_bytes()
-    assert 900_000 < len(log) <= 1_000_100, "it is not kept without end"
+    assert 900_000 < len(log) <= 1_000_100
     assert b"tok-1234567890abcdef" not in log
     assert b"400000" in log
-    assert b"no such lock file" in log
 
 
 def two_languages(tmp_path: Path) -> tuple[Project, dict[str, str]]:
