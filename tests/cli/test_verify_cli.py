@@ -476,3 +476,19 @@ def test_a_commit_that_has_only_guards_is_not_said_to_have_been_red() -> None:
     told = verify_text(VerifyDocument(ok=True, status=Status.VERIFIED, exit_code=0, asked="HEAD", commits=(checked,)))
     assert "guards over the parent's code and in the commit, 3 tests besides them kept" in told
     assert "RED" not in told
+
+
+def test_the_cases_of_a_function_that_came_to_the_same_are_one_line() -> None:
+    def case(name: str, *, after_holds: bool = True) -> TestLine:
+        return TestLine(
+            id=f"a::test_b[{name}]", granularity="id", recorded="ASSERTION", measured="ASSERTION", before_holds=True,
+            after_holds=after_holds,
+        )  # fmt: skip
+
+    lines = (*map(case, "xyz"), case("odd", after_holds=False))
+    checked = CommitCheck(commit="1" * 40, subject="feat: b", status=Status.REFUTED, red_over="parent", tests=lines)
+    told = verify_text(VerifyDocument(ok=False, status=Status.REFUTED, exit_code=7, asked="HEAD", commits=(checked,)))
+    assert [line.partition(": ")[0].strip() for line in told.splitlines() if "a::test_b" in line] == [
+        "a::test_b (3 cases)",
+        "a::test_b[odd]",
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from pipeline.testing.measure.task_evidence import MutationEvidence
     from pipeline.testing.verification.context import VerificationContext
+    from pipeline.testing.verification.results import TestLine
     from pipeline.testing.verification.tdd_request import Question
+
+    Measure: TypeAlias = Callable[[VerificationContext, Question], Awaitable[TddDocument]]
 
 
 _MOST_SHOWN: Final = 20
@@ -102,23 +105,29 @@ def _commit(commit: CommitCheck) -> list[str]:
         lines.append(f"    evidence of task {commit.task}: {commit.evidence}")
     if commit.tests:
         lines.append(f"    {_measured(commit)}:")
+    cases: dict[tuple[str, str], list[str]] = {}
     for test in commit.tests:
-        before = red_words(test.recorded)
-        before = before if test.before_holds else f"{red_words(test.measured or 'no such test')}, not {before}"
-        after = "passes" if test.after_holds else "does NOT pass"
-        is_guard = test.recorded == "GUARD" and test.before_holds and test.after_holds
-        lines.append(f"      {test.id}: {before}; {'passes before and now' if is_guard else f'now {after}'}")
+        cases.setdefault((test.id.partition("[")[0], _in_words(test)), []).append(test.id)
+    for (function, ended), ids in cases.items():
+        lines.append(f"      {ids[0] if len(ids) == 1 else f'{function} ({len(ids)} cases)'}: {ended}")
     return [*lines, *problems_text(commit.problems), *notes_text(commit.notes)]
+
+
+def _in_words(test: TestLine) -> str:
+    """Return how a test ended before the change and after it."""
+    before, now = red_words(test.recorded), f"now {'passes' if test.after_holds else 'does NOT pass'}"
+    if not test.before_holds:
+        return f"{red_words(test.measured or 'no such test')}, not {before}; {now}"
+    return f"{before}; {'passes before and now' if test.recorded == 'GUARD' and test.after_holds else now}"
 
 
 def _measured(commit: CommitCheck) -> str:
     """Return the head of the list of tests; that they were RED and are GREEN is only said where it is true."""
-    over = _OVER[commit.red_over]
-    if commit.status is Status.VERIFIED and all(test.recorded == "GUARD" for test in commit.tests):
-        return f"guards over {over} and in the commit, {counted(commit.kept, 'test')} besides them kept"
-    if commit.status is Status.VERIFIED:
-        return f"RED over {over}, GREEN in the commit, {counted(commit.kept, 'test')} besides them kept"
-    return f"measured over {over}, then in the commit; {counted(commit.kept, 'test')} besides them kept"
+    over, beside = _OVER[commit.red_over], f"{counted(commit.kept, 'test')} besides them kept"
+    if commit.status is not Status.VERIFIED:
+        return f"measured over {over}, then in the commit; {beside}"
+    guards = all(test.recorded == "GUARD" for test in commit.tests)
+    return f"{f'guards over {over} and' if guards else f'RED over {over}, GREEN'} in the commit, {beside}"
 
 
 app = typer.Typer(
@@ -133,9 +142,7 @@ Base = Annotated[
 ]
 Paths = Annotated[
     list[str] | None,
-    typer.Option(
-        "--tests", metavar="PATH", help="A file or folder that serves tests. Repeatable. Default: told apart."
-    ),
+    typer.Option("--tests", metavar="PATH", help="A file or folder of tests. Repeatable. Default: told apart."),
 ]
 Ids = Annotated[
     list[str] | None,
@@ -215,14 +222,7 @@ def check_green(
     _measure(tdd_probed if probes else tdd_green, asked, base, as_document=as_document)
 
 
-def _measure(
-    measure: Callable[[VerificationContext, Question], Awaitable[TddDocument]],
-    asked: Question,
-    base: str | None,
-    *,
-    as_document: bool,
-) -> None:
-
+def _measure(measure: Measure, asked: Question, base: str | None, *, as_document: bool) -> None:
     import anyio
 
     from pipeline.app.ports import opened_context
@@ -237,13 +237,13 @@ def _measure(
 
 def tdd_text(document: TddDocument) -> str:
     """Return the document in lines."""
-    lines = [f"Against {document.base[:12]}:"]
-    for test in document.tests:
-        mark = "ok " if test.holds else "NO "
-        lines.append(f"    {mark} {test.id}: {test.measured}" + (f": {test.why}" if test.why else ""))
-    lines += [*problems_text(document.problems), *notes_text(document.notes)]
-    lines += _faults(document.mutation) if document.mutation is not None else []
-    return "\n".join([*lines, f"{'' if document.ok else 'NOT '}{_answer(document)}."])
+    tests = (
+        f"    {'ok ' if test.holds else 'NO '} {test.id}: {test.measured}" + (f": {test.why}" if test.why else "")
+        for test in document.tests
+    )
+    faults = _faults(document.mutation) if document.mutation is not None else []
+    lines = [f"Against {document.base[:12]}:", *tests, *problems_text(document.problems), *notes_text(document.notes)]
+    return "\n".join([*lines, *faults, f"{'' if document.ok else 'NOT '}{_answer(document)}."])
 
 
 def _answer(document: TddDocument) -> str:
