@@ -87,7 +87,8 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
         try:
             (status,) = _STATUS.unpack(_receive(line, _STATUS.size))
         except TimeoutError:
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended just now
+                os.kill(process, signal.SIGKILL)
             line.settimeout(None)
             _receive(line, _STATUS.size)  # it is dead, and reaped
             raise subprocess.TimeoutExpired(argv, timeout, _text(out), _text(err)) from None

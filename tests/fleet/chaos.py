@@ -20,6 +20,7 @@ import sys
 import time
 import uuid
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -437,7 +438,8 @@ class ChaosFleet:
         victim = chance.choice(list(found))
         self.killed[found[victim]] += 1
         self._note("driver", machine)
-        os.kill(victim, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it ended just now
+            os.kill(victim, signal.SIGKILL)
         return True
 
     def restart_server(self, chance: random.Random) -> None:

@@ -123,7 +123,8 @@ class Shop:
 
         end = time.monotonic() + patience_s
         while not closed():
-            assert time.monotonic() < end, "an order stays open"
+            stay = [(one.placed.issue, one.state, one.drivers, one.left) for one in log.orders.values() if one.is_open]
+            assert time.monotonic() < end, f"these orders stay open: {stay}"
             time.sleep(0.2)
         return lines
 

@@ -6,6 +6,7 @@ import http.client
 import os
 import random
 import select
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -82,7 +83,8 @@ def kill_some(queued: Queued, chance: random.Random, console: Console) -> int:
                 console.begin()
                 continue
             if victims and chance.random() < 0.4:
-                os.kill(chance.choice(victims), 9)
+                with suppress(ProcessLookupError):  # it ended just now
+                    os.kill(chance.choice(victims), 9)
                 continue
             there = {pid: name for pid, name in processes_of(queued.project).items() if not console.has(pid)}
             worker.kill()
