@@ -10,8 +10,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections import Counter, defaultdict
 from operator import itemgetter
+from pathlib import Path
 from typing import Final
 
 import forked
@@ -33,6 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(VARIABLE, ALL if named else NONE)
     hypothesis.settings.load_profile("patient" if _takes_all() else "some")
     os.environ.setdefault(forked.SESSION, str(os.getpid()))
+    # What looks for pytest on PATH finds the one of the tests: the machine's Python may have none.
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.prefix) / "plain" / "bin"), os.environ["PATH"]))
     # A shell starts what is in the background, and nohup everything, so that it and its children ignore these.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
