@@ -275,9 +275,14 @@ def show_console(folder: Path | None, say: Callable[[str], None]) -> int:
 
 
 def _line(place: Place, words: str) -> str:
-    """Return a command as it is typed to go on in the demo's repository, with its configuration and no other."""
+    """Return a command as it is typed anywhere to go on in the demo's repository."""
+    return f"cd {shlex.quote(str(place.repository))} && {_with_settings(place, words)}"
+
+
+def _with_settings(place: Place, words: str) -> str:
+    """Return a command of this redfirst as it is typed with the demo's configuration and no other."""
     homes = [f"{name}={place.environ[name]}" for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")]
-    return f"cd {shlex.quote(str(place.repository))} && {shlex.join(['env', *homes])} {_program()} {words}"
+    return f"{shlex.join(['env', *homes])} {_program()} {words}"
 
 
 def _sandbox(tell: Callable[[str], None]) -> str:
@@ -360,7 +365,8 @@ def _show_result(place: Place, tell: Callable[[str], None]) -> None:
     for command, shows in (
         (f"{program} explain {ISSUE}", "which rows of the matrix fired, on what evidence"),
         (f"{program} show {ISSUE} --log", "the journal, event by event"),
-        (f"{program} verify {ISSUE}", "RED and GREEN of its commits, measured again from their trailers"),
+        # which python has pytest stands in the demo's configuration; the user's may have none
+        (_with_settings(place, f"verify {ISSUE}"), "RED and GREEN of its commits, measured again from their trailers"),
         (f"ls .workflow/{place.run_folder.name}", "plan, tasks, reviews, evidence, dispatches, and what was refused"),
         (f"less ../{place.script.name}", "what the agents were given to say"),
         (f"{program} demo --console", "the same in a browser: you start it, and answer where it waits"),
