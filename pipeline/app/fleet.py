@@ -27,7 +27,7 @@ from pipeline.config.layers import Flags
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, readable
-from pipeline.outcomes import COMPLETED, Reason
+from pipeline.outcomes import COMPLETED, Reason, status_word
 from pipeline.progress import counted
 from pipeline.queue.orders import fleet_of, read
 from pipeline.queue.postgres import STALLED_S, WorkerSeen, clock_of, machine_name, make_schema, workers_of
@@ -328,13 +328,13 @@ def _record_of(repository: Repository, kept: _Kept, refs: Mapping[str, str], her
     held = store.read_claim(repository, claim) if claim is not None else None
     worktree = here.get(kept.key.partition("/")[0])
     folder = worktree / store.WORKFLOW / kept.info.run_id if worktree is not None else None
-    last = lines[-1] if lines else None
+    last, line = lines[-1] if lines else None, line_at(repository, kept.key, kept.checkpoint)
     return FleetRun(
         run=kept.key,
         issue=kept.info.issue,
         branch=kept.info.branch,
         state=held.state if held is not None and held.run == kept.key else None,
-        outcome=found.status if (found := line_at(repository, kept.key, kept.checkpoint)) is not None else None,
+        outcome=status_word(line.outcome, line.reason) if line is not None and line.outcome is not None else None,
         host=last.host if last is not None else "",
         epoch=last.epoch if last is not None else 0,
         lines=len(lines),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,9 @@ def kept_whole(machine: Machine, name: str) -> None:
     count = int(machine.project.git("rev-list", "--count", f"main..{checkpoint}"))
     assert count > sum('"decision"' in line for line in kept), "one for each decision, and more"
     (told,) = [each for each in machine.redfirst("fleet", "runs")["runs"] if each["run"].endswith(name)]
-    assert (told["issue"], told["state"], told["lines"]) == ("GAL-1", None, len(kept))
+    assert (told["issue"], told["state"], told["outcome"], told["lines"]) == ("GAL-1", None, "completed", len(kept))
+    said = machine.project.redfirst("fleet", "runs").stdout
+    assert re.search(rf"{name} +over: completed, last written by ", said), said
     assert told["run"] in machine.redfirst("fleet", "take", "run-GAL-2")["error"]["details"]["runs"]
 
 
@@ -189,7 +192,7 @@ def test_a_run_of_another_machine_is_not_begun_again_and_an_answer_elsewhere_cou
     one, two, three = fleet(tmp_path, [SUMS_HONEST] * 3)
     assert run(one, "--approve", "plan")["reason"] == "approval"
     (told,) = two.redfirst("fleet", "runs")["runs"]
-    assert (told["state"], told["here"]) == ("parked", None)
+    assert (told["state"], told["outcome"], told["here"]) == ("parked", "parked", None)
     refused = run(three)
     assert (refused["_code"], refused["reason"]) == (75, "claimed_elsewhere"), refused
     assert told["run"] in refused["note"]
