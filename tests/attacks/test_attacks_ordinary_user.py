@@ -17,7 +17,10 @@ from languages import crates, modules
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user"),
+]
 
 CHECKOUT = Path(__file__).parents[2]
 USER = 61_234

@@ -43,7 +43,8 @@ def test_help_loads_nothing_heavy(argv: list[str]) -> None:
         "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
         "redfirst.main()"
     )
-    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, check=False)
+    env = {**os.environ, "PATH": os.defpath}  # git is asked of a folder on PATH below this one
+    done = subprocess.run([sys.executable, "-c", code, *argv], env=env, capture_output=True, text=True, check=False)
     assert done.stdout.strip()
     loaded = set(done.stderr.split())
     assert "redfirst" in loaded

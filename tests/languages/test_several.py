@@ -173,7 +173,8 @@ def python_only(tmp_path: Path) -> str:
     """Return a PATH with a python that has pytest, and no cargo."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "python3").symlink_to(direct.environment().command[0])
+    (folder / "python3").write_text(f'#!/bin/sh\nexec {direct.environment().command[0]} "$@"\n')
+    (folder / "python3").chmod(0o755)
     return str(folder)
 
 
