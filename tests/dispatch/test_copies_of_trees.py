@@ -149,7 +149,8 @@ def test_what_tests_left_behind_is_not_there_the_next_time(place: Place) -> None
             assert state(folder, 0) == state(fresh, 0)
             assert not (folder / ".git").exists()
             subprocess.run(["bash", "-c", mess], cwd=folder, check=False, capture_output=True)
-    assert [path.name for path in place.checkout.pool("measured").iterdir()] == ["1"]
+    # a copy of which something cannot be looked into is thrown away; root looks into everything
+    assert [path.name for path in place.checkout.pool("measured").iterdir()] == ([] if os.getuid() else ["1"])
     assert not place.checkout.pool("shadows").joinpath("1").exists()
 
 
