@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
-from pipeline.app.gc import is_made
 from pipeline.app.next_lines import removal, unfinished_on
 from pipeline.app.run_list import lines_of
 from pipeline.data_types import Frozen
@@ -32,7 +31,7 @@ from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
 from pipeline.run.run_ref import keep
 from pipeline.run.runs_of_repository import Roster, RunPlace
-from pipeline.run.store import is_on, is_remote, key_of_run, push_of
+from pipeline.run.store import is_on, is_remote, key_of_run, owner_of, push_of
 from pipeline.run.summary_facts import commits_of
 from pipeline.scratch import scratch_folder
 from pipeline.steps.landing import (
@@ -48,7 +47,6 @@ from pipeline.steps.landing import (
     settle,
     unmet,
 )
-from pipeline.testing.verification.recheck import recheck
 from todo import Status
 
 if TYPE_CHECKING:
@@ -75,6 +73,8 @@ async def land(
     Raises:
         UserError: the tests cannot be run here at all, or git has no identity.
     """
+    from pipeline.testing.verification.recheck import recheck  # noqa: PLC0415  (heavy, and who only chooses measures nothing)
+
     train = Train(here, choice.onto, lambda commit: recheck(ctx, commit), say)
     with _alone(here):
         before = train.tip()
@@ -162,7 +162,8 @@ class _Landing:
     def _clean_up(self, run: Run) -> tuple[str, ...]:
         """Return what removes the worktree and the branch that nobody needs now; `gc` where git alone would refuse."""
         worktree = self.candidate.place.worktree
-        made = ("redfirst gc   # says until when its worktree is kept",) if is_made(worktree) else ()
+        is_ours = owner_of(worktree.git_dir) is not None
+        made = ("redfirst gc   # says until when its worktree is kept",) if is_ours else ()
         return removal(self.here.at(worktree), run, has_landed=True) or made
 
     def _left(self) -> tuple[str, ...]:
