@@ -25,6 +25,7 @@ from pipeline.app.ports import check_isolation, check_networks
 from pipeline.app.recipe_choice import roles_of
 from pipeline.app.recipe_files import Origin, RecipeFiles
 from pipeline.app.run_config import file_at, uncounted
+from pipeline.app.run_list import has_ended, line_at
 from pipeline.app.triggers import check_triggers
 from pipeline.app.trust_requests import refuse_misfit, unrun_hooks, widening_in
 from pipeline.config import trust
@@ -84,15 +85,19 @@ def _stale_claims(repository: Repository) -> Iterator[tuple[str, str]]:
 
 
 def _strays(repository: Repository, state: Path, names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the private folders and the refs of this worktree's runs that are gone, with the commands as above."""
+    """Yield the private folders and the refs of this worktree's runs that are gone, with the commands as above.
+
+    A ref that has the record of an ended run is what is left of it on purpose: `verify` reads the evidence there.
+    """
     place = store.state_of_run(state, repository, "run")
     suffix = place.name.removeprefix("run")
     for path in sorted(place.parent.glob(f"*{suffix}")) if place.parent.is_dir() else ():
         if path.name.removesuffix(suffix) not in names:
             yield f"{path} belongs to no run", f"rm -r {shlex.quote(str(path))}"
     for prefix in (store.RUN_REFS, store.PUBLISH_REFS, KEPT_REFS):
-        for ref in repository.refs(f"{prefix}{store.worktree_key(repository)}/"):
-            if ref.rpartition("/")[2] not in names:
+        for ref, oid in repository.refs(f"{prefix}{store.worktree_key(repository)}/").items():
+            line = line_at(repository, ref.removeprefix(prefix), oid) if prefix == store.RUN_REFS else None
+            if ref.rpartition("/")[2] not in names and (line is None or not has_ended(line)):
                 yield f"{ref} belongs to no run", f"git update-ref -d {ref}"
 
 

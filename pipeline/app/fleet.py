@@ -396,8 +396,9 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
         if place is not None and run.state.has_ended:
             tracker.put_back(run, made.worktree)
             _bring_commits(made, url, kept.info.branch, say)
-    does = "land" if run.state.has_ended and run.state.outcome in COMPLETED else "show"
-    then = f"redfirst {does if run.state.has_ended else 'resume'} {kept.info.run_id}"
+    goes_on = not run.state.has_ended and run.state.reason is not Reason.APPROVAL
+    does = "resume" if goes_on else "land" if run.state.outcome in COMPLETED else "show"
+    then = f"redfirst {does} {kept.info.run_id}"
     return TakenDocument(
         run=kept.key, folder=str(folder), branch=kept.info.branch, set_aside=None if aside is None else str(aside),
         next=f"cd {shlex.quote(str(made.worktree))} && {then}",

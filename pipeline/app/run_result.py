@@ -18,13 +18,13 @@ from pipeline.matrix.recipes.next_steps import held_by, obligations
 from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import COMPLETED, Outcome, Reason, exit_code
+from pipeline.run import summary_facts
 from pipeline.run.activity_file import Doing, read_now
 from pipeline.run.gates import OpenGate, gate_of, onto_advised, open_gate
 from pipeline.run.journal_kinds import Published, PublishIntended
 from pipeline.run.lease import FileLease
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.spending import spent
-from pipeline.run.summary_facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.recipe_context import Words
 from pipeline.steps.recipe_outcome import last_decision, left_open, summary_of
@@ -42,13 +42,6 @@ class TaskLine(Frozen):
     id: str
     title: str
     state: TaskStatus
-
-
-class BoxLine(Frozen):
-    """What isolated the agents."""
-
-    backend: str
-    network: str
 
 
 class RecipeLine(Frozen):
@@ -81,8 +74,8 @@ class RunDocument(Frozen):
     advisory: tuple[str, ...]
     safe_next_actions: tuple[str, ...]
     run_dir: str
-    sandbox: BoxLine
-    usage: UsageFacts
+    sandbox: summary_facts.BoxFacts
+    usage: summary_facts.UsageFacts
     seconds: float
     """How long it was driven, all its drivers together."""
     spent: str
@@ -110,7 +103,7 @@ def run_document(ctx: Context) -> RunDocument:
         outcome=outcome,
         reason=reason,
         exit_code=code,
-        note=last_note(ctx.run),
+        note=summary_facts.last_note(ctx.run),
         commits=published[-1].data.commits if published else (),
         tasks=tuple(
             TaskLine(id=t.id, title=t.spec.title, state=t.status)
@@ -118,18 +111,18 @@ def run_document(ctx: Context) -> RunDocument:
             if t.status is not TaskStatus.DROPPED
         ),
         follow_ups=intended[-1].data.follow_ups if published and intended else (),
-        dropped_tests=dropped_tests(state),
+        dropped_tests=summary_facts.dropped_tests(state),
         blockers=state.open_blockers,
         advisory=tuple(line for ledger in ledgers for line in ledger.advice(state.open_blockers)),
         safe_next_actions=next_lines(ctx.repository, ctx.run, landed(ctx.repository, ctx.run)),
         run_dir=str(ctx.run.folder),
-        sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),
-        usage=usage_of(ctx.run),
+        sandbox=summary_facts.box_facts_of(ctx.run),
+        usage=summary_facts.usage_of(ctx.run),
         gate=gate_of(ctx.run),
         at_gate=open_gate(ctx.run),
-        seconds=round(driven_s(ctx.run), 3),
+        seconds=round(summary_facts.driven_s(ctx.run), 3),
         spent=str(spent(ctx.run)),
-        not_before=not_before_of(ctx.run),
+        not_before=summary_facts.not_before_of(ctx.run),
         recipe=None if info.recipe is None else RecipeLine.from_fields(info.recipe),
     )
 
@@ -287,9 +280,9 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
         output=None if run.recipe.output is None else output_of(ctx),
         commits=tuple(commit for line in run.journal.of(Published) for commit in line.data.commits),
         dispatches=state.dispatches,
-        seconds=round(driven_s(run, datetime.now(UTC) if live else None), 3),
+        seconds=round(summary_facts.driven_s(run, datetime.now(UTC) if live else None), 3),
         spent=str(spent(run)),
-        not_before=not_before_of(run, datetime.now(UTC) if live else None),
+        not_before=summary_facts.not_before_of(run, datetime.now(UTC) if live else None),
         now=read_now(run.folder, run.journal.epoch) if live else (),
         run_dir=str(run.folder),
         safe_next_actions=(f"redfirst show {run.info.run_id} --log --follow",) if live else _actions(run, gates),

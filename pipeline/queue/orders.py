@@ -414,19 +414,19 @@ def change(
 
 
 def _named(log: OrderLog, name: str, what: str) -> Order:
-    fits = [one for one in log.orders.values() if one.is_open and name.casefold() in _names(one)]
+    known = [one for one in log.orders.values() if name.casefold() in _names(one)]
+    fits = [one for one in known if one.is_open]
     if not fits:
+        over = f"The order {name!r} of the queue is over: there is nothing to {what}."
+        none = f"No order of the queue is called {name!r}: an order's name, an issue or a run is meant."
+        there = [one.id for one in log.orders.values() if one.is_open]
         raise UserError(
-            f"No order of the queue is called {name!r}: an order's name, an issue or a run is meant.",
-            Reason.USAGE,
-            details={"orders": [one.id for one in log.orders.values() if one.is_open]},
-            actions=("redfirst queue list",),
+            over if known else none, Reason.USAGE, details={"orders": there}, actions=("redfirst queue list",)
         )
     order = fits[-1]
     if order.is_driven and what != "release":
         raise UserError(
-            f"{order.id} is driven now, by process {order.driver.pid if order.driver else 0}: {what} it when that has "
-            "ended. Its log says what it does.",
+            f"{order.id} is driven now: {what} it when that has ended. Its log says what it does.",
             Reason.LOCKED,
             path=order.log,
             actions=("redfirst queue list",),

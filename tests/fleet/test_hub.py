@@ -209,7 +209,8 @@ def test_a_run_of_another_machine_is_not_begun_again_and_an_answer_elsewhere_cou
         wait_until(lambda: "out of reach" in browser.get("/").text, "the console says that what it shows is old")
         assert f"redfirst fleet take {told['run']}" in browser.get("/").text
         one.hub.with_name("away").rename(one.hub)
-    assert two.redfirst("fleet", "take", told["run"])["_code"] == 0
+    taken = two.redfirst("fleet", "take", told["run"])
+    assert taken["next"].endswith(f" && redfirst show {RUN}"), "it waits for a person"
     done = two.redfirst("approve", RUN, cwd=two.worktree)
     assert done.get("outcome") == "completed", done
     kept_whole(two, told["run"])

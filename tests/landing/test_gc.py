@@ -218,9 +218,13 @@ def test_records_go_only_where_the_ref_has_them_and_refs_only_where_they_are_ask
     assert (young["what"], young["status"]) == (str(folder), "kept")
     assert re.fullmatch(r"kept until [0-9-]{10} [0-9:]{5} \(--older-than\), run-GAL-1 has ended", young["why"])
     assert ways(fleet, "--refs")[key][0] == "would_remove"
+    said = project.redfirst("gc", "--older-than", "0s", "--refs").stdout
+    assert said.endswith("would be removed: redfirst gc --apply --older-than 0s --refs\n"), said
     assert ways(fleet, "--apply")[str(folder)][0] == "removed"
     assert not folder.exists()
     assert project.document("verify", "main~1")["status"] == "verified"  # by the ref alone
     assert ways(fleet, "--refs") == {key: ("kept", "its run is not here: only this ref has its evidence")}
+    leftovers = [one for one in project.document("doctor")["checks"] if one["id"] == "leftovers"]
+    assert [one["status"] for one in leftovers] == ["ok"], leftovers  # evidence is no leftover
     wrong = project.document("gc", "--older-than", "soon")
     assert "write a number with s, m, h or d" in wrong["error"]["message"]

@@ -55,6 +55,14 @@ def test_what_is_not_there_is_refused_and_nothing_is_ordered(tmp_path: Path, arg
     assert queued.orders() == []
 
 
+def test_an_order_that_is_over_is_known_as_such(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1)
+    queued.add()
+    assert queued.redfirst("queue", "drop", "GAL-1")["ok"]
+    again = queued.redfirst("queue", "drop", "GAL-1")["error"]["message"]
+    assert again == "The order 'GAL-1' of the queue is over: there is nothing to drop."
+
+
 @pytest.mark.broad
 def test_a_repository_does_not_say_what_the_machine_does(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)

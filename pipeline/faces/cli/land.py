@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -26,14 +27,10 @@ if TYPE_CHECKING:
 def land(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RUN",
-            help="Runs, their issues, or prefixes. Default: all that are finished.",
-        ),
+        typer.Argument(metavar="RUN", help="Runs, their issues, or prefixes. Default: all that are finished."),
     ] = None,
     onto: Annotated[
-        str | None,
-        typer.Option("--onto", metavar="BRANCH", help="The branch. Default: their base."),
+        str | None, typer.Option("--onto", metavar="BRANCH", help="The branch. Default: their base.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[
@@ -114,6 +111,7 @@ def _line(line: LandLine, document: LandDocument) -> list[str]:
 
 # --- what runs have left and nobody needs ----------------------------------------------------------------------
 
+_OLD: Final = "30d"
 _AGE: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _WORDS: Final = {"removed": "removed", "would_remove": "would go", "kept": "stays"}
@@ -124,7 +122,7 @@ def gc(
     older_than: Annotated[
         str,
         typer.Option("--older-than", metavar="AGE", help="How long ago a run ended whose record and worktree may go."),
-    ] = "30d",
+    ] = _OLD,
     refs: Annotated[
         bool, typer.Option("--refs", help="The refs of such runs, too. `verify` reads their evidence there.")
     ] = False,
@@ -145,7 +143,8 @@ def gc(
 
     here = Repository.find(Path.cwd())
     document = swept(here, os.environ, older_than_s=_seconds(older_than), refs=refs, apply=apply)
-    print_result(document, gc_text, as_document=as_document)
+    words = f"{'' if older_than == _OLD else f' --older-than {older_than}'}{' --refs' if refs else ''}"
+    print_result(document, partial(gc_text, words=words), as_document=as_document)
 
 
 def _seconds(age: str) -> int:
@@ -156,13 +155,13 @@ def _seconds(age: str) -> int:
     return int(match["number"]) * _SECONDS[match["unit"]]
 
 
-def gc_text(document: GcDocument) -> str:
-    """Return the document in lines: what goes, then what stays."""
+def gc_text(document: GcDocument, words: str = "") -> str:
+    """Return the document in lines: what goes, then what stays; *words* are the options that it was asked with."""
     goes = [line for line in document.things if line.status != "kept"]
     every = (*goes, *(line for line in document.things if line.status == "kept"))
     lines = [f"{_WORDS[one.status]:<8}  {one.kind.replace('_', ' ')}  {one.what}: {one.why}" for one in every]
     if not goes:
         return "\n".join([*lines, "Nothing is to be removed."])
     count = f"{len(goes)} thing{'' if len(goes) == 1 else 's'}"
-    end = f"Removed {count}." if document.applied else f"{count} would be removed: redfirst gc --apply"
+    end = f"Removed {count}." if document.applied else f"{count} would be removed: redfirst gc --apply{words}"
     return "\n".join([*lines, end])

@@ -183,7 +183,7 @@ def where_words(line: RunLine) -> str:
     task = f", task {line.task}" if line.task else ""
     task += f", not before {visible(moment_words(line.not_before))}" if line.not_before is not None else ""
     if line.outcome is None:
-        return f"{line.step}{task}"
+        return f"{line.step}{task}" if line.step is not None else "-"
     if line.removed:
         return f"{_ended_words(line)}, worktree removed"
     if line.gate_place is not None:

@@ -399,7 +399,8 @@ def decisions_text(document: RecipeExplainDocument, *, whole: bool) -> str:
         document: The run.
         whole: Every decision with its row; else those of steps that did not come out at once.
     """
-    how = stands_words(document.outcome, document.reason) if document.outcome and document.reason else "running"
+    how = "running" if document.live else "interrupted"
+    how = stands_words(document.outcome, document.reason) if document.outcome and document.reason else how
     lines = [f"{document.run_id}: {how}"]
     lines += [f"  {one.step}: {one.checkpoint}: {several_lines(shortened(one.why))}" for one in document.steps]
     for one in document.decisions:
