@@ -491,7 +491,7 @@ def _in_the_way(repository: Repository, options: RunOptions, config: Config, *, 
             refuse_base_branch(repository, options.recipe, options.base)
             refuse_hidden(repository)
     except UserError as error:
-        return " ".join(each.message for each in (error, *error.also))
+        return "\n".join(each.message for each in (error, *error.also))
     return None
 
 

@@ -173,7 +173,7 @@ class Roster:
                 )
         if (record := self._record_of(name)) is not None:
             return UserError(
-                f"{record.rpartition('/')[2]} is over, and its worktree is gone. Its results are kept in its ref: "
+                f"{record.rpartition('/')[2]} is over, and its folder is gone. Its results are kept in its ref: "
                 f"git show {record}:run/summary.md",
                 Reason.USAGE,
                 path=record,

@@ -105,7 +105,7 @@ def test_a_run_of_another_worktree_is_seen_and_answered_from_the_main_checkout(p
     assert project.redfirst("diff", "GAL-1", "--stat").stdout.splitlines()[-1].startswith("2 files")
     project.git("worktree", "remove", str(there))
     refused = project.document("show", "GAL-1")["error"]
-    assert "is over, and its worktree is gone" in refused["message"]
+    assert "is over, and its folder is gone" in refused["message"]
     all_work(project, refused["safe_next_actions"])
 
 

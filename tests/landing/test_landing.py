@@ -50,7 +50,7 @@ def test_a_finished_run_lands_where_the_base_moved_and_what_it_left_goes(tmp_pat
             *("run-GAL-1", "completed"),
             *("main", True),
         )
-        assert "landed on main, worktree removed" in fleet.project.redfirst("runs").stdout
+        assert "landed on main, folder removed" in fleet.project.redfirst("runs").stdout
     assert fleet.project.git("branch", "--list", "--format=%(refname:short)").split() == ["main", "work"]
 
 

@@ -144,6 +144,11 @@ def test_a_dry_run_on_the_base_branch_says_that_a_run_refuses_it(tmp_path: Path)
     assert "It would not begin here. You stand on main, which is the base branch." in told.stdout
     assert json.loads(project.redfirst("run", "GAL-1", "--dry-run", "--json").stdout)["runs"] is False
     assert "It would not begin" not in project.redfirst("run", "GAL-1", "--worktree", "--dry-run").stdout
+    project.write({"greet.py": "unfinished\n"})
+    lines = project.redfirst("run", "GAL-1", "--dry-run").stdout.splitlines()
+    told_apart = [line.split()[5:7] for line in lines if line.startswith("It would not begin here. ")]
+    assert told_apart == [["You", "stand"], ["The", "working"]], lines
+    project.git("checkout", "--quiet", ".")
     nowhere = project.redfirst("run", "GAL-77", "--worktree", "--dry-run").stdout
     assert "It would not begin here." in nowhere, "as `run` refuses it"
     assert "GAL-77" in nowhere.partition("It would not begin here.")[2]

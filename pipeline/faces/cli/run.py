@@ -140,7 +140,7 @@ def _lines(found: DryRun) -> Iterator[str]:
         yield f"Waits for you at approval points: {', '.join(found.asked_gates)}."
     yield visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written.")
     if found.in_the_way is not None:
-        yield visible(f"It would not begin here. {found.in_the_way}")
+        yield from (visible(f"It would not begin here. {why}") for why in found.in_the_way.split("\n"))
     if found.refused is not None:
         yield visible(f"It cannot be run: {found.refused}.")
     elif not found.trusted:

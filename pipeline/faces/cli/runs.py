@@ -185,7 +185,7 @@ def where_words(line: RunLine) -> str:
     if line.outcome is None:
         return f"{line.step}{task}" if line.step is not None else "-"
     if line.removed:
-        return f"{_ended_words(line)}, worktree removed"
+        return f"{_ended_words(line)}, folder removed"
     if line.gate_place is not None:
         return f"at {line.gate_place.removeprefix('approval point ')}"  # the column has no room for more
     if line.reason is Reason.INTERRUPTED:
