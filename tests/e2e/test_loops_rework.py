@@ -355,7 +355,7 @@ def test_a_run_out_of_dispatches_is_parked_and_goes_on_with_a_higher_limit(tmp_p
     document = parked.document
     assert (document.get("outcome"), document.get("reason"), document["_code"]) == ("parked", "budget", 5), document
     assert document["usage"]["dispatches"] == 1, "two reviewers are asked side by side, and there is one dispatch left"
-    assert "1 of 2 dispatches are used up" in document["note"]
+    assert "1 of 2 dispatches are used up, and review-plan asks 2" in document["note"]
     same = go_on(parked, "resume", "--set", "limits.dispatches=2")
     assert (same.document["reason"], same.document["usage"]["dispatches"]) == ("budget", 1)
     assert "began with other" not in same.document["_stderr"]

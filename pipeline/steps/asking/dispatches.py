@@ -280,8 +280,8 @@ def _may_start(ctx: DriverContext, how: Asking[EventT], slots: Sequence[Request]
     if ctx.stopping != "no":
         return how.event(Signal.CANCELLED, f"{how.step} is asked when the run goes on")
     taken = ctx.run.state.dispatches
-    if how.limit is not None and taken + sum(not _is_desk_left(ctx, slot) for slot in slots) > how.limit:
-        return how.event(Signal.BUDGET, f"{taken} of {how.limit} dispatches are used up")
+    if how.limit is not None and taken + (asked := sum(not _is_desk_left(ctx, slot) for slot in slots)) > how.limit:
+        return how.event(Signal.BUDGET, f"{taken} of {how.limit} dispatches are used up, and {how.step} asks {asked}")
     begin = [(slot.role, how.step) for slot in slots]
     # other lanes may ask somebody before this one has its answers; the trunk waits for them
     others = max(0, len(ctx.run.state.lanes.keys() - {TRUNK}) - 1)
