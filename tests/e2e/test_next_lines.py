@@ -233,6 +233,8 @@ def test_ended(scene: Scene) -> None:
     scene.each(actions_of(project.document("diff", "GAL-1")), TABLE["the objects of a run are gone"].lines)
     record.write_text(kept, encoding="utf-8")
     shutil.rmtree(project.run_folder())
+    assert advice_of_doctor(project, "leftovers") == "", "`verify` reads the evidence of a run that ended in its ref"
+    project.git("update-ref", project.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs"), "HEAD")
     scene.each([advice_of_doctor(project, "leftovers")], TABLE["the ref of a run that is gone"].lines)
 
 
