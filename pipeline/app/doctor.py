@@ -95,9 +95,10 @@ def _strays(repository: Repository, state: Path, names: Collection[str]) -> Iter
         if path.name.removesuffix(suffix) not in names:
             yield f"{path} belongs to no run", f"rm -r {shlex.quote(str(path))}"
     for prefix in (store.RUN_REFS, store.PUBLISH_REFS, KEPT_REFS):
-        for ref, oid in repository.refs(f"{prefix}{store.worktree_key(repository)}/").items():
+        refs = repository.refs(f"{prefix}{store.worktree_key(repository)}/")
+        for ref, oid in ((ref, oid) for ref, oid in refs.items() if ref.rpartition("/")[2] not in names):
             line = line_at(repository, ref.removeprefix(prefix), oid) if prefix == store.RUN_REFS else None
-            if ref.rpartition("/")[2] not in names and (line is None or not has_ended(line)):
+            if line is None or not has_ended(line):
                 yield f"{ref} belongs to no run", f"git update-ref -d {ref}"
 
 

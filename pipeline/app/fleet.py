@@ -398,10 +398,9 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
             _bring_commits(made, url, kept.info.branch, say)
     goes_on = not run.state.has_ended and run.state.reason is not Reason.APPROVAL
     does = "resume" if goes_on else "land" if run.state.outcome in COMPLETED else "show"
-    then = f"redfirst {does} {kept.info.run_id}"
     return TakenDocument(
         run=kept.key, folder=str(folder), branch=kept.info.branch, set_aside=None if aside is None else str(aside),
-        next=f"cd {shlex.quote(str(made.worktree))} && {then}",
+        next=f"cd {shlex.quote(str(made.worktree))} && redfirst {does} {kept.info.run_id}",
     )  # fmt: skip
 
 

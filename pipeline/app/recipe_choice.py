@@ -396,7 +396,7 @@ class DryRun:
         refused: Why it cannot be run, None where it can.
         trusted: Whether it may be run.
         asked_gates: The gates that were asked for.
-        in_the_way: Why a run would not begin here, None where it would.
+        in_the_way: Why a run would not begin here, each reason for itself; none where it would.
     """
 
     recipe: Chosen
@@ -408,7 +408,7 @@ class DryRun:
     refused: str | None
     trusted: bool
     asked_gates: tuple[str, ...] = ()
-    in_the_way: str | None = None
+    in_the_way: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return it for a program."""
@@ -423,7 +423,7 @@ class DryRun:
             "gates": self.shown.gates,
             "approve": list(self.asked_gates),
             "branch": self.branch,
-            "runs": self.refused is None and self.in_the_way is None,
+            "runs": self.refused is None and not self.in_the_way,
             "trusted": self.trusted,
         }
 
@@ -463,7 +463,7 @@ def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = Fal
         asked_gates=gates,
         in_the_way=_in_the_way(repository, options, config, worktree=worktree)
         if publishes and (options.issue or not worktree)
-        else None,
+        else (),
     )
 
 
@@ -479,7 +479,7 @@ def _without_idle(recipe: Recipe, config: Config) -> Recipe:
     return recipe.model_copy(update={"steps": tuple(steps)})
 
 
-def _in_the_way(repository: Repository, options: RunOptions, config: Config, *, worktree: bool) -> str | None:
+def _in_the_way(repository: Repository, options: RunOptions, config: Config, *, worktree: bool) -> tuple[str, ...]:
     try:
         if worktree:
             begins(repository, options)
@@ -491,8 +491,8 @@ def _in_the_way(repository: Repository, options: RunOptions, config: Config, *, 
             refuse_base_branch(repository, options.recipe, options.base)
             refuse_hidden(repository)
     except UserError as error:
-        return "\n".join(each.message for each in (error, *error.also))
-    return None
+        return tuple(each.message for each in (error, *error.also))
+    return ()
 
 
 def _agent(config: Config, role: str) -> str:

@@ -26,7 +26,7 @@ CEILINGS: Final = {
     "pipeline/testing": 15493,
     "pipeline/app": 10530,
     "pipeline/steps": 6865,
-    "pipeline/faces": 6742,
+    "pipeline/faces": 6741,
     "pipeline/agents": 6363,
     "pipeline/judge": 5281,
     "pipeline/matrix": 4516,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1437,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_765
+IN_ALL: Final = 69_764
 MODULES: Final = 499
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""

@@ -135,12 +135,11 @@ def _lines(found: DryRun) -> Iterator[str]:
     inputs = ", ".join(f"{name}={value}" for name, value in found.inputs.items() if value)
     yield visible(f"{recipe.recipe.name} ({recipe.file.path}){f': {inputs}' if inputs else ''}")
     yield from (*step_lines(found.shown), *agent_lines(found.agents))
-    publishes = f" Publishes on {found.branch}." if found.branch and found.in_the_way is None else ""
+    publishes = f" Publishes on {found.branch}." if found.branch and not found.in_the_way else ""
     if found.asked_gates:
         yield f"Waits for you at approval points: {', '.join(found.asked_gates)}."
     yield visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written.")
-    if found.in_the_way is not None:
-        yield from (visible(f"It would not begin here. {why}") for why in found.in_the_way.split("\n"))
+    yield from (visible(f"It would not begin here. {why}") for why in found.in_the_way)
     if found.refused is not None:
         yield visible(f"It cannot be run: {found.refused}.")
     elif not found.trusted:
