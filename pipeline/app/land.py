@@ -31,7 +31,7 @@ from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
 from pipeline.run.run_ref import keep
 from pipeline.run.runs_of_repository import Roster, RunPlace
-from pipeline.run.store import is_on, is_remote, key_of_run, owner_of, push_of
+from pipeline.run.store import is_on, is_remote, issue_of, key_of_run, order_of_runs, owner_of, push_of
 from pipeline.run.summary_facts import commits_of
 from pipeline.scratch import scratch_folder
 from pipeline.steps.landing import (
@@ -227,7 +227,7 @@ class _Landing:
                 return (f"redfirst explain {name} --last", f"redfirst diff {name}", again)
 
 
-def tried(here: Repository, choice: Choice, environ: Mapping[str, str]) -> LandDocument:
+def tried(here: Repository, choice: Choice, environ: Mapping[str, str], *, dry_run: bool) -> LandDocument:
     """Return what would become of the chosen runs as far as it can be told without a test: nothing is written."""
     before = tip = here.resolve(f"refs/heads/{choice.onto}") or ""
     who = now_signed(here.identity(), environ.get("SOURCE_DATE_EPOCH", ""))
@@ -245,7 +245,7 @@ def tried(here: Repository, choice: Choice, environ: Mapping[str, str]) -> LandD
                 continue
             tip = new.commits[-1]
             lines.append(each.line("would_land", filed=new.filed))
-    return _document(choice, lines, before, before, dry_run=True)
+    return _document(choice, lines, before, before, dry_run=dry_run)
 
 
 def _document(choice: Choice, lines: Sequence[LandLine], before: str, after: str, *, dry_run: bool) -> LandDocument:
@@ -428,8 +428,11 @@ def in_order(found: Iterable[Candidate], needed: dict[str, frozenset[str]]) -> t
 
 
 def _named(roster: Roster, name: str) -> Candidate:
+    """Return the run of this name; of an issue the newest one that is finished, where its newest one is not."""
     place = roster.find(name)
-    found = _candidate(roster, place)
+    of_issue = [run for run in roster.runs if (issue_of(run.name) or "").casefold() == name.casefold()]
+    tried = (place, *sorted(of_issue, key=lambda run: order_of_runs(run.name), reverse=True))
+    found = next((one for run in tried if (one := _candidate(roster, run)) is not None), None)
     if found is None:
         raise UserError(
             f"{place.name} has no commits to land: it is not finished, or changed nothing.",
@@ -440,18 +443,16 @@ def _named(roster: Roster, name: str) -> Candidate:
 
 
 def _finished(roster: Roster) -> Iterator[Candidate]:
-    """Yield the finished runs that are the last word on their issue; one with blockers is passed over."""
-    lines = lines_of([place.folder for place in roster.runs])
-    last: dict[str, tuple[str, str]] = {}
-    for place, line in zip(roster.runs, lines, strict=True):
-        if line.issue is not None and line.outcome not in _GIVEN_UP:
-            last[line.issue] = max(last.get(line.issue, ("", "")), (line.started_at or "", roster.spoken(place.folder)))
-    for place, line in zip(roster.runs, lines, strict=True):
-        if line.outcome not in COMPLETED or line.issue is None or line.problem is not None or line.live:
-            continue
-        if last[line.issue][1] != roster.spoken(place.folder):
-            continue
+    """Yield the newest finished run of each issue; one with blockers, or with a newer run, is passed over."""
+    every = zip(roster.runs, lines_of([place.folder for place in roster.runs]), strict=True)
+    counting = [each for each in every if each[1].issue is not None and each[1].outcome not in _GIVEN_UP]
+    counting.sort(key=lambda each: (each[1].started_at or "", roster.spoken(each[0].folder)))
+    newest = {line.issue: place for place, line in counting}
+    ended = [each for each in counting if each[1].outcome in COMPLETED and not (each[1].problem or each[1].live)]
+    for place, line in {each[1].issue: each for each in ended}.values():
         why = "it has blockers on record" if line.outcome is Outcome.COMPLETED_WITH_BLOCKERS else ""
+        if newest[line.issue] is not place:
+            why = f"{roster.spoken(newest[line.issue].folder)} of the same issue began later, and is not finished"
         if (candidate := _candidate(roster, place, why)) is not None:
             yield candidate
 

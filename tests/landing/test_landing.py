@@ -235,3 +235,20 @@ def test_a_person_in_the_way_is_told_where(tmp_path: Path) -> None:
     fleet.project.git("checkout", "--quiet", "f1.sum")
     assert fleet.project.document(*again[1:])["runs"][0]["status"] == "landed"
     assert [each["found"] for each in fleet.journal("run-GAL-1", "landing_refused")] == ["in_the_way"]
+
+
+@pytest.mark.broad
+def test_a_finished_run_is_told_while_a_newer_one_of_its_issue_is_open_and_lands_by_the_issue_after_it(
+    tmp_path: Path,
+) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.run(1)
+    fleet.run(1, "--previous", "run-GAL-1", "--set", "limits.dispatches=2", outcome="parked")
+    (line,) = fleet.land()["runs"]
+    assert (line["run"], line["status"]) == ("run-GAL-1", "passed_over")
+    assert line["why"] == ["run-GAL-1@2 of the same issue began later, and is not finished"]
+    assert fleet.project.redfirst("abandon", "run-GAL-1@2").returncode == 0
+    (line,) = fleet.land("GAL-1")["runs"]
+    assert (line["run"], line["status"]) == ("run-GAL-1", "landed")
+    nothing = fleet.land()
+    assert (nothing["runs"], nothing["dry_run"]) == ([], False)

@@ -65,7 +65,7 @@ def land(
     choice = chosen_runs(here, names or (), onto)
     tried = dry_run or not choice.candidates
     asks = not (tried or names or yes or as_document) and sys.stdin.isatty() and sys.stdout.isatty()
-    document = service.tried(here, choice, os.environ) if tried or asks else None
+    document = service.tried(here, choice, os.environ, dry_run=dry_run or asks) if tried or asks else None
     if asks and document is not None:
         print_text(visible_lines(land_text(document)))
         if not typer.confirm(f"Measure them on {choice.onto} and move it?", err=True):
