@@ -195,7 +195,7 @@ class Origin:
 
     Args:
         key: Of the run's worktree, or the repository; unique on this machine.
-        project: What its folder is called.
+        project: What the folder of the repository is called, in whichever worktree a run is.
         name: Of the run, or `orders`.
         workflow: What run.json calls the workflow, with `version`.
     """
@@ -319,13 +319,13 @@ def wanted(types: Sequence[str], since: str | None) -> Wanted:
     return Wanted(tuple(types), since)
 
 
-def events_of_run(place: RunPlace, what: Wanted, *, follow: bool) -> Iterator[Event]:
+def events_of_run(repository: Repository, place: RunPlace, what: Wanted, *, follow: bool) -> Iterator[Event]:
     """Yield the events of a run in order; with *follow* also what comes, until no process drives it any more.
 
     Raises:
         UserError: the run's journal is damaged, or has no event of the id that they are wanted since.
     """
-    origin = origin_of(place)
+    origin = origin_of(repository, place)
     after = _seq_of(what.since, origin)
     lines = followed(place.folder) if follow else iter(Tail(place.folder).lines())
     for line in lines:
@@ -374,7 +374,7 @@ class AllEvents:
             for place in Roster(self._repository).runs:
                 name = (str(place.worktree.path), place.name)
                 if name not in self._tails and name not in self._refused:
-                    self._tails[name] = (Tail(place.folder), origin_of(place))
+                    self._tails[name] = (Tail(place.folder), origin_of(self._repository, place))
         found: list[Event] = []
         for name, (tail, origin) in list(self._tails.items()):
             try:
@@ -434,15 +434,15 @@ def place_of(roster: Roster, what: Wanted, name: str | None) -> RunPlace | None:
     return found
 
 
-def origin_of(place: RunPlace) -> Origin:
+def origin_of(repository: Repository, place: RunPlace) -> Origin:
     """Return what the events of a run say of where they come from."""
     try:
         said = json.loads(read_record(place.folder, "run.json"))
         workflow, version = str(said["workflow"]), str(said["workflow_version"])
     except (OSError, ValueError, LookupError, TypeError):
         workflow, version = "", ""
-    path = place.worktree.path
-    return Origin(key_of_worktree(path), path.name, place.name, workflow, version)
+    key = key_of_worktree(place.worktree.path)
+    return Origin(key, repository.main_checkout.name, place.name, workflow, version)
 
 
 def orders_origin(repository: Repository) -> Origin:

@@ -11,7 +11,7 @@ import typer
 from cli import stories
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from runs.real import alone, begin, event, make_repository
+from runs.real import alone, begin, event, git, make_repository
 from typer.testing import CliRunner
 
 from pipeline.app.events import TYPES, checked
@@ -19,6 +19,7 @@ from pipeline.errors import UserError
 from pipeline.faces.cli.watch import events
 from pipeline.matrix.engine.journal import JOURNAL, Journal
 from pipeline.matrix.engine.journal_kinds import EVENTS
+from pipeline.repo import Repository
 from pipeline.run.folder import RunFolder, Tail
 from pipeline.vocabulary import Signal
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.repo import Repository
     from pipeline.run.run import Run
 
 pytestmark = pytest.mark.slow
@@ -139,3 +139,12 @@ def test_what_cannot_be_meant_is_refused_and_a_damaged_run_hides_no_other(reposi
     assert ask() == lines
     with pytest.raises(UserError, match="damaged at line 1"):
         ask("GAL-40")
+
+
+def test_the_source_is_the_project_also_of_a_run_in_a_worktree_of_its_own(repository: Repository) -> None:
+    aside = repository.worktree.parent / "project-gal-39"
+    git(repository.worktree, "worktree", "add", "--quiet", "-b", "aside", str(aside))
+    begin(Repository.find(aside))
+    (line,) = ask("--type", "run.started")
+    assert json.loads(line)["source"] == f"/redfirst/{repository.worktree.name}"
+    assert json.loads(line)["id"].startswith("project-gal-39-")

@@ -191,7 +191,7 @@ def events(
     if name is None and service.is_of_orders(repository, since):
         found = service.events_of_orders(repository, what, follow=follow)
     elif (place := service.place_of(Roster(repository), what, name)) is not None:
-        found = service.events_of_run(place, what, follow=follow)
+        found = service.events_of_run(repository, place, what, follow=follow)
     else:
         found = service.events_of_all(repository, what, say, follow=follow)
     for event in found:

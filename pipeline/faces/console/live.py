@@ -106,7 +106,7 @@ class Hub:
         for place in runs:
             name = (str(place.worktree.path), place.name)
             if name not in self._tails:
-                self._tails[name] = (Tail(place.folder), origin_of(place))
+                self._tails[name] = (Tail(place.folder), origin_of(self._repository, place))
 
     @property
     def last(self) -> str:
