@@ -181,7 +181,8 @@ def given_in(file: Path, worktree: Path) -> tuple[str, str]:
         with file.open("rb") as opened:
             content = opened.read(4 * MOST_CHARACTERS + 1).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--proof {file} cannot be read: {error}", Reason.USAGE, path=str(file)) from error
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UserError(f"--proof {file} cannot be read: {why}.", Reason.USAGE, path=str(file)) from error
     here = file.resolve()
     inside = here.is_relative_to(worktree.resolve())
     return here.relative_to(worktree.resolve()).as_posix() if inside else here.name, content

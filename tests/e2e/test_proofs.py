@@ -248,6 +248,8 @@ def test_an_edit_that_the_tests_of_a_task_accept_sends_them_back_and_a_person_pr
     refused = go_on(played, "reject", *feedback[:3], str(project.root / "tests/conftest.py")).document
     assert "controls tests" in refused["error"]["message"]
     (project.root / "tests/conftest.py").unlink()
+    refused = go_on(played, "reject", *feedback[:3], "nothing.py").document
+    assert refused["error"]["message"] == "--proof nothing.py cannot be read: No such file or directory."
     fixed = go_on(played, "reject", *feedback)
     assert fixed.rows[-5:] == [
         "gate/REJECTED_TO_FIX",
