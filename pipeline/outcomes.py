@@ -93,6 +93,9 @@ REASON_EXIT_CODES: Final[dict[Reason, int]] = {
 }
 
 
+ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
+"""Why a run is parked that waits for a person's answer, and goes on with none."""
+
 PAUSED: Final = "paused"
 """What a run that a person stopped is called where people read: it is kept, and goes on with `resume`."""
 

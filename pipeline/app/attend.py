@@ -16,7 +16,7 @@ from pipeline.app.run_list import lines_of
 from pipeline.config.tables import OnTimeout
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal_kinds import Answerer, GateAnswered, GateExpired
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import ASKED, Outcome, Reason
 from pipeline.run.gates import gate_of
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.runs_of_repository import Roster, seen_from
@@ -59,7 +59,7 @@ def attend(repository: Repository, now: datetime, say: Callable[[str], None] = l
     folders = [place.folder for place in Roster(repository).runs]
     done: list[Attended] = []
     for folder, line in zip(folders, lines_of(folders, now), strict=True):
-        if line.outcome is not Outcome.PARKED or line.reason not in {Reason.APPROVAL, Reason.INPUT} or line.live:
+        if line.outcome is not Outcome.PARKED or line.reason not in ASKED or line.live:
             continue
         there = seen_from(repository, folder)
         try:

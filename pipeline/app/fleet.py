@@ -27,7 +27,7 @@ from pipeline.config.layers import Flags
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, readable
-from pipeline.outcomes import COMPLETED, Reason, status_word
+from pipeline.outcomes import ASKED, COMPLETED, Reason, status_word
 from pipeline.progress import counted
 from pipeline.queue.orders import fleet_of, read
 from pipeline.queue.postgres import STALLED_S, WorkerSeen, clock_of, machine_name, make_schema, workers_of
@@ -396,7 +396,7 @@ def take(repository: Repository, environ: Mapping[str, str], name: str, say: Cal
         if place is not None and run.state.has_ended:
             tracker.put_back(run, made.worktree)
             _bring_commits(made, url, kept.info.branch, say)
-    goes_on = not run.state.has_ended and run.state.reason is not Reason.APPROVAL
+    goes_on = not run.state.has_ended and run.state.reason not in ASKED
     does = "resume" if goes_on else "land" if run.state.outcome in COMPLETED else "show"
     return TakenDocument(
         run=kept.key, folder=str(folder), branch=kept.info.branch, set_aside=None if aside is None else str(aside),

@@ -20,7 +20,7 @@ from pipeline.config.tables import Overlap, Work
 from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, Clock, stamp, utc_now
-from pipeline.outcomes import COMPLETED, Outcome, Reason
+from pipeline.outcomes import ASKED, COMPLETED, Outcome, Reason
 from pipeline.queue.order_lines import NotNowError, OrderEnded, OrderLine, RunWords
 from pipeline.queue.orders import Order, OrderLog, Wanted, fleet_for, log_of
 from pipeline.queue.pick import Candidate, Room, Verdict, pick
@@ -592,9 +592,6 @@ def spent_today(repository: Repository, now: datetime) -> dict[str, float]:
     return found
 
 
-_ASKS: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
-
-
 def folder_of(line: RunLine) -> Path:
     """Return the folder of a run."""
     return Path(line.worktree) / store.WORKFLOW / line.name
@@ -622,7 +619,7 @@ def limit_words(line: RunLine) -> str:
 def _what_to_do(line: RunLine, run: str) -> str:
     if limit_of(line) is not None:
         return limit_words(line)
-    if line.reason in _ASKS:
+    if line.reason in ASKED:
         return f"it waits for you at {line.gate_place or 'a question'}: redfirst show {run} --packet"
     if line.reason is Reason.AGENT_UNAVAILABLE:
         return f"nobody said when its service is there again. When it is: redfirst resume {run}"

@@ -26,7 +26,7 @@ CEILINGS: Final = {
     "pipeline/testing": 15493,
     "pipeline/app": 10530,
     "pipeline/steps": 6865,
-    "pipeline/faces": 6741,
+    "pipeline/faces": 6740,
     "pipeline/agents": 6363,
     "pipeline/judge": 5281,
     "pipeline/matrix": 4516,
@@ -34,7 +34,7 @@ CEILINGS: Final = {
     "pipeline/run": 3255,
     "pipeline/config": 1745,
     "pipeline/repo": 1470,
-    "pipeline": 1285,
+    "pipeline": 1286,
     "todo": 1104,
     "pipeline/queue": 1437,
 }

@@ -28,10 +28,10 @@ from pipeline.app.run_list import RunLine, list_runs
 from pipeline.errors import UserError
 from pipeline.faces.console.frame import status_of, wants_json
 from pipeline.faces.console.guard import TOKEN
-from pipeline.faces.console.pages import ASKED, GATES, Pages, address_of, state_seen
+from pipeline.faces.console.pages import GATES, Pages, address_of, state_seen
 from pipeline.faces.console.patches import PatchFile, files_of, tests_of
 from pipeline.faces.console.texts import clipped, field_text
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import ASKED, Outcome, Reason
 from pipeline.queue import orders
 from pipeline.queue.order_lines import RunWords
 from pipeline.repo import GitError, Repository

@@ -34,7 +34,7 @@ from pipeline.faces.console.patches import files_of, tests_of
 from pipeline.faces.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.matrix.routing.matrix import MATRIX, steps_of
 from pipeline.matrix.routing.plain_words import routed_words
-from pipeline.outcomes import COMPLETED, FINAL, Reason
+from pipeline.outcomes import ASKED, COMPLETED, FINAL, Reason
 from pipeline.queue.orders import fleet_for
 from pipeline.run.gates import WAYS_BACK, gate_of
 from pipeline.run.recipe_run import load_run
@@ -228,8 +228,6 @@ def text_of(folder: Path, name: str) -> str:
 
 
 _SHOWN_AT_FIRST: Final = 50
-ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
-"""Why a run waits for a person's word."""
 
 
 def acts_of(view: LiveView) -> tuple[tuple[str, str], ...]:

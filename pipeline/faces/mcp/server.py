@@ -26,7 +26,7 @@ from pipeline.app.run_status import show_run
 from pipeline.data_types import Frozen
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.model import SLUG
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import ASKED, Outcome, Reason
 from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.records import ARTIFACT_LIMIT, is_of_recipe, read_record
 from pipeline.run.run import Run
@@ -284,7 +284,7 @@ def _told(folder: Path) -> RunTold:
         run=folder.name,
         recipe=recipe,
         reason=line.reason.value if line.reason is not None and not line.live else None,
-        waits_for_a_person=line.outcome is Outcome.PARKED and line.reason in {Reason.APPROVAL, Reason.INPUT},
+        waits_for_a_person=line.outcome is Outcome.PARKED and line.reason in ASKED,
         note=note if not line.live else "",
         steps=steps,
     )
