@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from queued.sums_project import make
 
 from pipeline.app.events import checked
+from pipeline.faces.cli.queue import line_text
+from pipeline.pids import ProcessId, boot_id
+from pipeline.queue.order_lines import OrderDropped, OrderEnded, OrderLine, OrderPlaced, OrderStarted
+from pipeline.queue.orders import Order
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +69,23 @@ def test_an_order_that_is_over_is_known_as_such(tmp_path: Path) -> None:
 
 
 @pytest.mark.broad
+def test_who_watches_a_worker_is_told_what_other_machines_do_without_their_paths() -> None:
+    placed = OrderPlaced(order="o-123abc", do="run", issue="GAL-1", via="cli", key="a")
+    mine = Order("o-123abc", placed, 1, "", drivers=(ProcessId(1, 1, boot_id()),), run="w/run-GAL-1", outcome="parked")
+    theirs = replace(mine, drivers=(ProcessId(1, 1, "another boot"),))
+    lines = (
+        (OrderStarted(order="o-123abc", pid=1, start_time=1, boot_id="", log="/l"), "begun, its log is /l", "begun"),
+        (OrderEnded(order="o-123abc", outcome="parked", reason="input"), "redfirst show w/", "redfirst fleet take w/"),
+        (OrderDropped(order="o-123abc", why="x"), "Look at its log", "dropped, x"),
+    )
+    for fact, here, there in lines:
+        line = OrderLine(1, "2026-01-01T00:00:00Z", fact)
+        assert here in line_text(line, mine)
+        assert "GAL-1 (o-123abc, at another machine): " in line_text(line, theirs)
+        assert there in line_text(line, theirs)
+        assert "log" not in line_text(line, theirs)
+
+
 def test_a_repository_does_not_say_what_the_machine_does(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)
     queued.project.write({"redfirst.toml": "[limits.work]\njobs = 60\n"})

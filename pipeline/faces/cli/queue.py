@@ -19,6 +19,7 @@ from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
 from pipeline.faces.cli.text import columned, print_result, print_text, say
 from pipeline.outcomes import PAUSED, Reason
+from pipeline.pids import boot_id
 from pipeline.queue import order_lines, orders
 from pipeline.queue.order_lines import OrderLine, RunWords
 from pipeline.repo import Repository
@@ -216,30 +217,29 @@ _CLOSED: Final = 10
 
 def line_text(line: OrderLine, order: Order) -> str:
     """Return what a line about orders says, for who watches a worker; empty where it is not for them."""
-    what = f"{order.what} ({order.id})"
+    is_here = not order.drivers or order.drivers[-1].boot_id in {"", boot_id()}
+    what = f"{order.what} ({order.id}{'' if is_here else ', at another machine'})"
     match line.data:
         case order_lines.OrderPlaced(do=do, via=via):
             return f"{what}: in the queue, to be {'run' if do == 'run' else 'gone on with'} (by {via})"
         case order_lines.OrderStarted(log=log):
-            return f"{what}: {'begun' if len(order.drivers) == 1 else 'begun again'}, its log is {log}"
+            return f"{what}: begun{' again' if order.drivers[1:] else ''}{f', its log is {log}' if is_here else ''}"
         case order_lines.OrderLeft(why="died", note=note):
             return f"{what}: its driver died ({note})"
         case order_lines.OrderLeft(why=why, note=note):
             return f"{what}: {why}{f', {note}' if note else ''}; it stays in the queue"
         case order_lines.OrderEnded():
-            return f"{what}: {_ended_text(order)}"
+            return f"{what}: {_ended_text(order, 'show' if is_here else 'fleet take')}"
         case order_lines.OrderDropped(why=why):
-            return f"{what}: dropped, {why}. Look at its log: {order.log or 'it has none'}"
+            return f"{what}: dropped, {why}" + (f". Look at its log: {order.log or 'it has none'}" if is_here else "")
         case _:
             return ""
 
 
-def _ended_text(order: Order) -> str:
-    said = _outcome_words(order)
-    if order.run is not None:
-        said += f", {order.run}"
+def _ended_text(order: Order, looks: str) -> str:
+    said = _outcome_words(order) + (f", {order.run}" if order.run is not None else "")
     if order.outcome == "parked":
-        return f"{said}. See what it waits for: redfirst show {order.run}"
+        return f"{said}. See what it waits for: redfirst {looks} {order.run}"
     return f"{said}; {order.note}" if order.note and order.outcome != "completed" else said
 
 
