@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.app.land import LandDocument, LandLine
+from pipeline.faces.cli.land import land_text
 from pipeline.steps.landing import MOST_PICKS, TABLE, Found, Then, found_of, then
 from pipeline.testing.verification.results import CommitCheck, Problem, Status, TestLine
 
@@ -47,3 +49,13 @@ def check(status: Status, *, before: bool = True, after: bool = True, tests: int
 )
 def test_measuring_again_comes_to_the_first_that_does_not_hold(checks: list[CommitCheck], found: Found) -> None:
     assert found_of(checks) is found
+
+
+def test_a_run_whose_changes_the_base_had_is_not_said_to_be_checked_there() -> None:
+    def said(*commits: str) -> str:
+        line = LandLine(run="run-GAL-1", issue="GAL-1", branch="a", status="landed", commits=commits)
+        facts = {"ok": True, "exit_code": 0, "onto": "main", "before": "a", "after": "b", "dry_run": False}
+        return land_text(LandDocument.model_validate({**facts, "runs": (line,)})).splitlines()[0]
+
+    assert said("1" * 40, "2" * 40) == "run-GAL-1: landed on main, checked there"
+    assert said("1" * 40) == "run-GAL-1: landed on main, which had its code already"

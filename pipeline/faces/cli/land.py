@@ -94,7 +94,7 @@ def land_text(document: LandDocument) -> str:
 
 def _line(line: LandLine, document: LandDocument) -> list[str]:
     words = {
-        "landed": f"landed on {document.onto}, checked there",
+        "landed": f"landed on {document.onto}, {'checked there' if line.commits[1:] else 'which had its code already'}",
         "would_land": f"goes on {document.onto}; its tests were not run there",
         "already": "nothing to do",
         "refused": f"NOT landed, {line.found.value if line.found else ''}",
