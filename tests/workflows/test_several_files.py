@@ -129,5 +129,7 @@ def test_a_recipe_of_an_agent_asks_readers_alone_and_no_person() -> None:
         "name: x\nsteps:\n  - {id: a, agent: explore, prompt: p, model: large}\n  - {id: b, agent: make, prompt: p}\n"
     )
     text += "  - {id: c, run: [ls]}\n  - {id: d, gate: ask}\n  - {id: e, gate: note, prompt: p}\n"
-    found = [(problem.pointer, problem.rule) for problem in not_for_agents(sound(text))]
+    problems = not_for_agents(sound(text))
+    assert "chooses its model" in problems[0].message
+    found = [(problem.pointer, problem.rule) for problem in problems]
     assert found == [(f"/steps/{at}", "not_for_agents") for at in ("0/model", "1/agent", "2/run", "3/gate")]

@@ -240,7 +240,7 @@ def not_for_agents(recipe: Recipe) -> tuple[Problem, ...]:
             message = f"an agent's own recipe asks readers alone, and {step.id!r} is none"
             found.append(Problem("not_for_agents", f"{at}/{key}", message, _FOR_AGENTS))
         found += [
-            Problem("not_for_agents", f"{at}/{key}", f"an agent's own recipe does not choose the {key}")
+            Problem("not_for_agents", f"{at}/{key}", f"{step.id!r} chooses its {key}, and an agent's own may not")
             for key in ("model", "effort")
             if getattr(step, key) is not None
         ]
