@@ -237,8 +237,8 @@ def _refuse_done(repository: Repository, issue: str, tip: str) -> None:
             name = roster.spoken(place.folder)
             raise UserError(
                 f"{issue} is done already: {name} put its commits on the branch {run.info.branch}, and the base "
-                "does not have them. Merge that branch. To do it again, stand on another branch and give: "
-                f"redfirst run {issue}",
+                f"does not have them. Put them there: redfirst land {name}. To do the issue again: "
+                f"redfirst run {issue} --worktree --previous {name}",
                 Reason.USAGE,
                 path=str(place.worktree.path),
                 actions=(f"redfirst show {name}", f"git log --stat {tip[:12]}..{shlex.quote(run.info.branch)}"),

@@ -465,3 +465,6 @@ def test_worktree_makes_a_branch_beside_the_checkout_and_lands_there(tmp_path: P
     again = project.run("--worktree")
     assert again["_code"] == 2
     assert "GAL-1 is done already: run-GAL-1" in again["error"]["message"]
+    advised = "redfirst run GAL-1 --worktree --previous run-GAL-1"
+    assert again["error"]["message"].endswith(advised)
+    assert project.redfirst(*advised.split()[1:], "--dry-run").returncode == 0
