@@ -27,7 +27,7 @@ from pipeline.run.ignored import bring_ignored
 from pipeline.run.preconditions import known_base, refuse_claimed
 from pipeline.run.run import Run
 from pipeline.run.runs_of_repository import Roster
-from pipeline.run.store import OWNER, WORKFLOW, issue_of
+from pipeline.run.store import OWNER, WORKFLOW, is_on, issue_of
 from pipeline.run.summary_facts import commits_of
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _refuse_done(repository: Repository, issue: str, tip: str) -> None:
             commits
             and there
             and repository.is_ancestor(commits[-1], there)
-            and not repository.is_ancestor(commits[-1], tip)
+            and not is_on(repository, commits, run.info.start_commit, tip)
         ):
             name = roster.spoken(place.folder)
             raise UserError(

@@ -434,6 +434,10 @@ class ReadDoor(SettingsDoor):
             changed = self._git(*whole, *argv, *there, env=env)
         return tuple(path.decode(errors="surrogateescape") for path in changed.split(b"\0") if path)
 
+    def uncommitted(self) -> set[str]:
+        """Return the files that would be lost with the worktree, also those that git ignores or does not look at."""
+        return {*(line[3:] for line in self.status(ignored=True)), *self.hidden_changes()}
+
     def ignored_by(self, path: str) -> str | None:
         """Return the rule by which git ignores a path that it does not track: FILE:LINE:PATTERN; None if it is none."""
         found = self._answers("check-ignore", "-v", "--", path)

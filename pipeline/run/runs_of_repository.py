@@ -241,8 +241,12 @@ def next_name(repository: Repository, issue: str) -> str:
     run.json is no run: its driver died before it began, or is about to begin (the lease tells).
     """
     here = f"{RUN_REFS}{worktree_key(repository)}/"
-    kept = {ref.rpartition("/")[2] for ref in repository.refs(RUN_REFS) if not ref.startswith(here)}
-    taken = kept | {run.name for run in Roster(repository).runs}
+    kept = [
+        ref
+        for ref in repository.refs(RUN_REFS)
+        if not ref.startswith(here) or repository.resolve(f"{ref}:run/run.json")
+    ]
+    taken = {ref.rpartition("/")[2] for ref in kept} | {run.name for run in Roster(repository).runs}
     attempt = 1
     while (name := f"run-{issue}" + (f"@{attempt}" if attempt > 1 else "")) in taken:
         attempt += 1
@@ -279,8 +283,9 @@ def _named(known: Sequence[RunPlace], wanted: str, same: Callable[[str], str]) -
     if attempts:  # an issue's id stands for its newest run
         return [max(enumerate(attempts), key=lambda each: (started_at(each[1].folder) or "", each[0]))[1]]
     short = [run for run in known if same(run.name) == f"run-{name}"]
-    # run-GAL-39 is no start of run-GAL-39@2: it is another run, whose folder may be gone
-    return short or [run for run in known if re.match(rf"(?:run-)?{re.escape(name)}(?!@)", same(run.name))]
+    # run-GAL-39 is no start of run-GAL-39@2, nor of run-GAL-391: these are other runs, and its folder may be gone
+    start = re.compile(rf"(?:run-)?{re.escape(name)}(?!@|(?<=\d)\d)")
+    return short or [run for run in known if name and start.match(same(run.name))]
 
 
 RUNNING = "running"

@@ -103,10 +103,12 @@ def own_work(fleet: Fleet) -> dict[str, str]:
     fleet.run(3)
     dirty, more = fleet.worktrees["run-GAL-1"], fleet.worktrees["run-GAL-2"]
     (dirty / "mine.txt").write_text("mine\n")
+    fleet.project.git("update-index", "--skip-worktree", "f3.sum", cwd=dirty)  # git says nothing of it then
+    (dirty / "f3.sum").write_text("f3 n = n * 7\n")
     (more / "f2.sum").write_text("f2 n = n * 2\nh2 n = n * 9\n")
     fleet.project.git("commit", "--quiet", "--all", "--message", "mine", cwd=more)
     return {
-        str(dirty): "not committed: mine.txt",
+        str(dirty): "not committed: f3.sum, mine.txt",
         str(more): "gal-2-reject-empty-names has commits that no run made, or that did not land",
         str(fleet.worktrees["run-GAL-3"]): "run-GAL-3: its commits are not on main",
     }

@@ -248,7 +248,12 @@ def test_a_finished_run_is_told_while_a_newer_one_of_its_issue_is_open_and_lands
     assert (line["run"], line["status"]) == ("run-GAL-1", "passed_over")
     assert line["why"] == ["run-GAL-1@2 of the same issue began later, and is not finished"]
     assert fleet.project.redfirst("abandon", "run-GAL-1@2").returncode == 0
+    fleet.project.write({"other.txt": "of others\n"})
+    fleet.project.commit("what a landing has to be put on")
     (line,) = fleet.land("GAL-1")["runs"]
     assert (line["run"], line["status"]) == ("run-GAL-1", "landed")
     nothing = fleet.land()
     assert (nothing["runs"], nothing["dry_run"]) == ([], False)
+    assert fleet.project.redfirst("issue", "status", "GAL-1", "todo").returncode == 0
+    fleet.project.commit("it is to be done again")
+    fleet.run(1, "--approve", "plan", outcome="parked")

@@ -18,10 +18,12 @@ import pytest
 from people.ground import waiting
 from runs.real import alone, begin, git, make_repository
 
+from pipeline.app.answer import free_orphan
 from pipeline.app.run_list import TICK_NS, Rest, RunsDocument, list_runs, newest, newest_runs, running_beside
 from pipeline.errors import UserError
 from pipeline.faces.cli.runs import runs_text
 from pipeline.repo import Repository
+from pipeline.run.run_ref import keep
 from pipeline.run.runs_of_repository import Roster, find_run, next_name
 from pipeline.run.store import claims, keep_key, key_of_run, key_of_worktree, run_ref, state_of_run, take_claim
 
@@ -79,7 +81,7 @@ def test_a_run_is_named_from_any_worktree(main: Repository) -> None:
     for repository in (main, other):
         assert found(repository, names) == [there, there, "shop/run-GAL-40", here, there, here]
     with pytest.raises(UserError, match="fits more than one run") as refused:
-        find_run(main, "GAL-4")
+        find_run(main, "GAL")
     assert refused.value.details == {"runs": ["run-GAL-40", "run-GAL-41", "run-GAL-41@2"]}
 
 
@@ -324,3 +326,30 @@ def test_an_index_that_somebody_spoilt_is_made_again(repository: Repository, con
     assert listed(repository) == first
     index.unlink()
     assert listed(repository) == first
+
+
+def test_the_start_of_a_name_ends_in_no_number_and_is_not_empty(main: Repository) -> None:
+    begin(main, "run-GAL-12")
+    for name in ("GAL-1", "run-GAL-1", ""):
+        with pytest.raises(UserError, match="is not a run of this repository"):
+            find_run(main, name)
+    assert find_run(main, "GA").name == find_run(main, "run-GAL-").name == "run-GAL-12"
+
+
+def test_an_issue_whose_run_is_gone_is_freed_and_no_run_whose_name_begins_so(main: Repository) -> None:
+    lost = begin(add(main, "lost"), "run-GAL-1")
+    take_claim(Repository.find(lost.folder.parents[1]), "GAL-1", "run-GAL-1")
+    other = begin(main, "run-GAL-12")
+    shutil.rmtree(lost.folder)
+    freed = free_orphan(main, "GAL-1")
+    assert freed is not None
+    assert freed.issue == "GAL-1"
+    assert claims(main) == {}
+    assert other.state.outcome is None
+
+
+def test_a_name_whose_record_a_ref_keeps_is_taken_when_gc_has_the_folder(main: Repository) -> None:
+    run = begin(main, "run-GAL-40")
+    keep(main, run, whole=True)
+    shutil.rmtree(run.folder)
+    assert next_name(main, "GAL-40") == "run-GAL-40@2"
