@@ -84,10 +84,8 @@ def land_text(document: LandDocument) -> str:
     """Return the document in lines."""
     lines = [part for line in document.runs for part in _line(line, document)]
     if document.onto is None or not document.runs:
-        of = (
-            f"of {document.onto}, which lacks them; one of another base lands by its name" if document.onto else "there"
-        )
-        return f"Nothing to land: no finished run has commits {of}."
+        more = " A run for another branch lands there by its name." if document.onto else ""
+        return f"Nothing to land: no finished run has commits that its base lacks.{more}"
     count = sum(line.status in {"landed", "would_land"} for line in document.runs)
     before, after = document.before or "", document.after or ""
     ways = f"{before[:12]} -> {after[:12]}" if before != after else "stays where it is"
