@@ -75,6 +75,32 @@ def pytest_runtest_makereport(item, call):
     report.longrepr = None
 """
 
+_KILLED_BEFORE_ITS_END: Final = """\
+import os
+
+from _pytest import runner
+
+old, down = runner.CallInfo.from_call.__func__, runner.SetupState.teardown_exact
+
+
+def from_call(cls, func, when, reraise=None):
+    return old(cls, (lambda: None) if when == "call" else func, when, reraise)
+
+
+def teardown_exact(self, nextitem):
+    if nextitem is None and not self.stack:
+        os.kill(os.getpid(), 9)
+    return down(self, nextitem)
+
+
+runner.CallInfo.from_call = classmethod(from_call)
+runner.SetupState.teardown_exact = teardown_exact
+
+
+def add(left, right):
+    return left - right
+"""
+
 
 @dataclass(frozen=True)
 class Lie:
@@ -139,4 +165,5 @@ LIES: Final[Mapping[str, Lie]] = {
         "import sys\n\n\ndef add(left, right):\n    frame = sys._getframe(1)\n"
         "    frame.f_code = None\n    return left + right\n"
     ),
+    "OWN-VS-13": _production(_KILLED_BEFORE_ITS_END),
 }

@@ -18,7 +18,7 @@ from pipeline.judge.evidence.compare import (
     kept_under_new_names,
     still_passing,
 )
-from pipeline.judge.evidence.observation import PASSING, CollectionError, Ended, Observation, TestRecord
+from pipeline.judge.evidence.observation import PASSING, CollectionError, Ended, Observation, RunState, TestRecord
 from pipeline.judge.evidence.red import judge_red
 from pipeline.judge.evidence.renamed_tests import moved
 
@@ -54,6 +54,15 @@ def test_red_and_guard_ids_that_pass_are_green() -> None:
 def test_a_red_id_that_still_fails_and_a_guard_that_fails_are_not_green() -> None:
     found = green(observed({OLD: Ended.PASSED, f"{NEW}[1]": Ended.SKIPPED, f"{NEW}[2]": Ended.FAILED}))
     assert found == {"not_green": (f"{NEW}[1]", f"{NEW}[2]")}
+
+
+@pytest.mark.parametrize("state", [RunState.CRASHED, RunState.TIMED_OUT])
+def test_a_run_that_did_not_come_to_its_end_shows_nothing_unless_a_test_explains_it(state: RunState) -> None:
+    passing = {OLD: Ended.PASSED, f"{NEW}[1]": Ended.PASSED, f"{NEW}[2]": Ended.PASSED}
+    cut = (f"the test run did not come to its end ({state}): ",)
+    assert green(observed(passing, state=state)) == {"cut_short": cut}
+    assert green(observed({OLD: Ended.PASSED}, state=state), None) == {"cut_short": cut}
+    assert green(observed({**passing, OLD: Ended.CRASHED}, state=state)) == {"regressions": (OLD,)}
 
 
 def test_what_failed_in_another_run_of_the_same_bytes_is_not_cleared_by_passing_now() -> None:

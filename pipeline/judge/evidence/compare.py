@@ -50,6 +50,8 @@ class GreenFacts(Value):
     `changed_regions` are tests whose source changed, or the values of whose case did where these stand beside it;
     `other_cases` have other values that production may have made: for @check to read, nothing follows from them.
     `uncollected` are files that cannot be collected, and could before: nobody knows what their tests would show.
+    `cut_short` says how a run ended that did not come to its end, where no test that was kept explains it: whatever its
+    tests said before, nobody knows whether they ran in a sound process.
     """
 
     not_green: tuple[str, ...] = ()
@@ -57,6 +59,7 @@ class GreenFacts(Value):
     changed_regions: tuple[str, ...] = ()
     changed_files: tuple[str, ...] = ()
     uncollected: tuple[str, ...] = ()
+    cut_short: tuple[str, ...] = ()
     new_ids: tuple[str, ...] = ()
     regressions: tuple[str, ...] = ()
     stale_xfail: tuple[str, ...] = ()
@@ -69,7 +72,7 @@ class GreenFacts(Value):
     def own_green(self) -> bool:
         """Return whether the task's own tests hold, regressions and stale xfails aside."""
         lost = self.not_green or self.missing or self.changed_regions or self.changed_files or self.uncollected
-        return not (lost or self.env_broken)
+        return not (lost or self.cut_short or self.env_broken)
 
     @property
     def green(self) -> bool:
@@ -113,6 +116,7 @@ def judge_green(
     lost = tuple(dict.fromkeys((*lost, *(entry for entry in must_pass if entry not in records))))
     verdict = GreenFacts(
         uncollected=tuple(sorted(unread.difference(unread_before))),
+        cut_short=() if suspects else observation.cut_short,
         regressions=suspects,
         stale_xfail=stale,
         env_broken=observation.environment_problem,

@@ -252,6 +252,13 @@ class Observation(Value):
         return frozenset(error.path for error in self.collection_errors)
 
     @property
+    def cut_short(self) -> tuple[str, ...]:
+        """Return, in words, how the run ended where that is not its end; nothing where it came to it."""
+        if self.state is RunState.COMPLETE:
+            return ()
+        return (f"the test run did not come to its end ({self.state}): {self.detail}",)
+
+    @property
     def environment_problem(self) -> str | None:
         """Return why nothing may be concluded from this run, None if it is usable (ENV_BROKEN, matrix 5)."""
         if self.foreign_modules:

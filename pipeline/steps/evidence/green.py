@@ -111,7 +111,7 @@ class Measured:
         gone = verdict.not_green or verdict.missing or verdict.changed_regions or verdict.changed_files
         gone = gone or tuple(f"{path} cannot be collected" for path in verdict.uncollected)
         left = tuple(f"a stub is left: {place}" for place in self.stubs_left)
-        return gone or self.pinned.regions or self.pinned.support or left
+        return gone or verdict.cut_short or self.pinned.regions or self.pinned.support or left
 
 
 async def measure_candidate(ctx: Context, task: Task, tree: str, in_lane: InLane | None = None) -> Measured:
@@ -364,6 +364,7 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
         "not GREEN": verdict.not_green,
         "test is gone": verdict.missing,
         "cannot be collected, and could before": verdict.uncollected,
+        "nothing of it counts": verdict.cut_short,
         "test was changed": (*verdict.changed_regions, *verdict.changed_files),
         "breaks, in 2 of 2 runs": measured.suspects.regressions,
         "passes now, and in 2 of 2 runs not in its old form: changed to fit": tuple(

@@ -112,6 +112,7 @@ async def _compared(
         *(f"{entry} passed each time before, and not always now" for entry in suspects.unstable),
         *(f"{entry} is gone, and no task may remove it" for entry in verdict.missing),
         *(f"{path} cannot be collected, and could before" for path in verdict.uncollected),
+        *verdict.cut_short,
         *(f"{entry} is a strict xfail, and passes now" for entry in verdict.stale_xfail),
     )
     return Held(lost, suspects.flaky, still_passing(expected, seen, None))

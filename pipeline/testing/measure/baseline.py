@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import failing, passed, passes
-from pipeline.judge.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation
 from pipeline.process import Command, Mount
 from pipeline.progress import counted, few
 from pipeline.sandbox.boxes.nobox import NoBox
@@ -76,8 +76,8 @@ def no_baseline(repository: Repository, seen: Observation) -> str | None:
         repository: The user's; its worktree is only looked at.
         seen: The run of all tests as they were.
     """
-    if seen.state is not RunState.COMPLETE:
-        return f"the test run did not come to its end ({seen.state}): {seen.detail}"
+    if seen.cut_short:
+        return seen.cut_short[0]
     if not seen.collection_errors or any(map(passed, seen.records.values())):
         return None
     return f"no test passes, and {uncollected(repository, seen)}"

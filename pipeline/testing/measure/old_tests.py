@@ -296,7 +296,7 @@ async def as_they_were(
         except UnmeasurableError as error:
             return AsTheyWere(trouble=str(error))
         if seen.state not in _ENDED:
-            return AsTheyWere(trouble=f"the run did not come to its end ({seen.state}): {seen.detail}")
+            return AsTheyWere(trouble=seen.cut_short[0])
         excused = _may_be_unreadable(seen, kept, leave, sides.moved).intersection(paths)
         excused |= {new for old, new in sides.moved.items() if old in excused}
         if not excused:

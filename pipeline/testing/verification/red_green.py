@@ -164,6 +164,7 @@ async def check_green(
         "is a strict xfail, and passes now": verdict.stale_xfail,
     }
     problems = [Problem(id=entry, why=why) for entry, why in told.items()]
+    problems += [Problem(why=line) for line in verdict.cut_short]
     meanwhile = written_files(ctx, before, after, runs.trees[1])
     problems += [Problem(why=line) for line in meanwhile.support]
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
