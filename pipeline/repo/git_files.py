@@ -77,6 +77,14 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
+_IS_BARE: Final = re.compile(rb"(?im)^\s*bare\s*=\s*(?:true|yes|on|1)\s*$")
+
+
+def is_bare(common: Path) -> bool:
+    """Return whether a git folder says that it has no checkout of its own, whatever it is called."""
+    return _IS_BARE.search(_content(common / "config") or b"") is not None
+
+
 @dataclass(frozen=True)
 class Worktree:
     """A worktree of a repository; its folder may be missing.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.repo.git_files import Worktree, linked_in_files
+from pipeline.repo.git_files import Worktree, branch_in_files, is_bare, linked_in_files
 from pipeline.repo.objects import alternates
 from pipeline.repo.process import run
 from pipeline.repo.publishing import PublishDoor
@@ -50,8 +50,15 @@ class Repository(PublishDoor, RemoteDoor):
         here = Worktree(self.worktree.resolve(), self.git_dir)
         main = Worktree(self.main_checkout.resolve(), self.common_dir)
         linked = linked_in_files(self.common_dir)
-        found = {each.path: each for each in (main, here, *linked)}  # a linked one says more of itself
+        known = (here, *linked) if is_bare(self.common_dir) else (main, here, *linked)
+        found = {each.path: each for each in known}  # a linked one says more of itself
         return tuple(each for each in found.values() if each in linked or each.is_there)
+
+    def unseen_branch(self) -> str | None:
+        """Return the branch that the main checkout stands on, where only itself knows where it is; else None."""
+        if is_bare(self.common_dir) or any(each.git_dir == self.common_dir for each in self.worktrees()):
+            return None
+        return branch_in_files(self.common_dir)
 
     def at(self, worktree: Worktree) -> Repository:
         """Return the same repository as seen from another of its worktrees."""

@@ -113,6 +113,11 @@ def move(repository: Repository, branch: str, tip: str, new: str, since: float) 
     ref, there = f"refs/heads/{branch}", place_of(repository, branch)
     if repository.resolve(ref) != tip:
         return Found.BASE_MOVED, _moved(repository, branch)
+    if there is None and repository.unseen_branch() == branch:
+        return (
+            Found.IN_THE_WAY,
+            f"the main checkout has {branch}, and only git there knows where it is: land from there",
+        )
     if there is not None:
         lock = there.index_lock(since)
         if lock is not None:

@@ -257,3 +257,17 @@ def test_a_finished_run_is_told_while_a_newer_one_of_its_issue_is_open_and_lands
     assert fleet.project.redfirst("issue", "status", "GAL-1", "todo").returncode == 0
     fleet.project.commit("it is to be done again")
     fleet.run(1, "--approve", "plan", outcome="parked")
+
+
+@pytest.mark.broad
+def test_a_base_whose_checkout_only_git_there_knows_is_not_moved_under_it(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.project.git("init", "--quiet", "--separate-git-dir", str(tmp_path / "apart"))
+    fleet.run(1)
+    before = fleet.project.git("rev-parse", "main")
+    told = json.loads(fleet.project.redfirst("land", "GAL-1", "--json", cwd=fleet.worktrees["run-GAL-1"]).stdout)
+    assert (told["runs"][0]["status"], told["runs"][0]["found"]) == ("waits", "in_the_way"), told
+    assert "land from there" in told["runs"][0]["why"][0]
+    assert (fleet.project.git("rev-parse", "main"), fleet.project.git("status", "--porcelain")) == (before, "")
+    assert fleet.land("GAL-1")["runs"][0]["status"] == "landed"
+    assert fleet.project.git("status", "--porcelain") == ""

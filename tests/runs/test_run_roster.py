@@ -353,3 +353,12 @@ def test_a_name_whose_record_a_ref_keeps_is_taken_when_gc_has_the_folder(main: R
     keep(main, run, whole=True)
     shutil.rmtree(run.folder)
     assert next_name(main, "GAL-40") == "run-GAL-40@2"
+
+
+def test_a_bare_repository_has_no_checkout_whatever_it_is_called(main: Repository, tmp_path: Path) -> None:
+    bare = tmp_path / "project/.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(main.worktree), str(bare))
+    git(bare, "worktree", "add", "--quiet", str(tmp_path / "linked"), "main")
+    linked = Repository.find(tmp_path / "linked")
+    assert [each.path for each in linked.worktrees()] == [tmp_path / "linked"]
+    assert linked.unseen_branch() is None
