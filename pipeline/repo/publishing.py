@@ -100,18 +100,18 @@ class PublishDoor(ObjectDoor):
         """Undo a killed `move_worktree`: restore the files that hold, in part or whole, what *new* has there.
 
         Such a file holds nothing that is lost: the user's index says that it was *old* when the move began. A file with
-        any other content, or written before that, is the user's own and stays; so does everything when the index is not
-        *old*.
+        any other content, or written before that, is the user's own and stays; so does every file when the index has
+        another form of one of them than *old*.
 
         Args:
             old: What the files were before the move.
             new: What they were to become.
             since: When the move began, in seconds since the epoch.
         """
-        if self._start(["diff-index", "--cached", "--quiet", old, "--"], prefix=PUBLISHING).returncode:
-            return
         dirty = set(self._git("diff-files", "--name-only", "-z").decode(errors="surrogateescape").split("\0"))
         entries = {c.path: c.entry for c in self.diff(old, new) if c.entry is not None and c.entry.mode != GITLINK}
+        if not entries.keys().isdisjoint(self.staged(old)):
+            return
         before = {entry.path for entry in self.entries(old, *entries)} if entries else set[str]()
         written = self.blobs(entry.oid for entry in entries.values())
         half: list[str] = []

@@ -155,7 +155,11 @@ def settle(repository: Repository, branch: str, tip: str, new: str, since: float
     if there.index_is(new):
         there.free_branch(ref, new, since)
         return repository.set_ref(ref, new, tip)
-    there.take_back_half(tip, new, since)
+    if {change.path for change in there.diff(tip, new)}.isdisjoint(there.staged(tip)):
+        there.take_back_half(tip, new, since)
+    else:  # it is all there, beside what the user had staged
+        there.refresh_index()
+        there.move_worktree(new, tip)
     return False
 
 

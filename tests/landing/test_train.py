@@ -152,6 +152,23 @@ def test_a_kill_between_files_and_branch_is_brought_to_its_end(fleet: Fleet) -> 
     assert fleet.project.git("status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("is_half", [False, True])
+def test_what_a_kill_left_is_taken_back_beside_what_the_user_has_staged(fleet: Fleet, is_half: bool) -> None:
+    repository, tip, new = prepared(fleet)
+    began = time.time()
+    fleet.project.write({"f2.sum": "f2 n = n * 7\n"})
+    fleet.project.git("add", "f2.sum")
+    if is_half:
+        whole = fleet.project.git("show", f"{new}:f1.sum")
+        fleet.project.write({"f1.sum": whole[: len(whole) // 2]})
+    else:
+        assert repository.move_worktree(tip, new) is None
+    assert not settle(repository, "main", tip, new, began)
+    assert fleet.project.git("status", "--porcelain") == "M  f2.sum"
+    assert move(repository, "main", tip, new, time.time()) == (Found.VERIFIED, "")
+    assert fleet.project.git("status", "--porcelain") == "M  f2.sum"
+
+
 def test_a_kill_before_the_files_leaves_nothing_to_do(fleet: Fleet) -> None:
     repository, tip, new = prepared(fleet)
     assert not settle(repository, "main", tip, new, time.time())
