@@ -52,6 +52,7 @@ from todo import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
+    from pipeline.matrix.engine.journal import Line
     from pipeline.testing.verification.context import VerificationContext
 
 
@@ -127,11 +128,10 @@ class _Landing:
 
     def _settled(self, run: Run) -> LandLine | None:
         """Return what a kill left of an earlier landing, where that is brought to its end; else None."""
-        intended = [line for line in run.journal.of(LandingIntended) if line.data.onto == self.train.branch]
-        landed = run.journal.of(Landed)
-        if not intended or (landed and landed[-1].seq > intended[-1].seq):
+        begun = _begun(run)
+        if begun is None or begun.data.onto != self.train.branch:
             return None
-        said, since = intended[-1].data, datetime.fromisoformat(intended[-1].at).timestamp()
+        said, since = begun.data, datetime.fromisoformat(begun.at).timestamp()
         if not settle(self.here, said.onto, said.base, said.commits[-1], since):
             return None
         return self._landed(run, said.base, said.commits, ())
@@ -315,6 +315,7 @@ class Candidate:
         start: Where it began, and `base` the branch that it is for.
         ended_at: When its commits were published.
         ordered: Whether its issue was ordered again already, with it or after it.
+        begun: Whether a landing of it was begun, and is not known to have ended.
         passed_over: Why it lands only where somebody names it; "" where nothing speaks against it.
     """
 
@@ -325,6 +326,7 @@ class Candidate:
     base: str
     ended_at: str
     ordered: bool
+    begun: bool
     passed_over: str = ""
 
     def line(self, status: str, **facts: object) -> LandLine:
@@ -393,7 +395,7 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
 def _settled(here: Repository, each: Candidate, base: str, tip: str, *, named: bool) -> LandLine | None:
     """Return what is told of a run that is not picked, None of one that is."""
     if is_on(here, each.result.commits, each.start, tip):
-        return each.line("already", why=(f"{base} has its commits already",))
+        return None if each.begun else each.line("already", why=(f"{base} has its commits already",))
     if here.resolve(f"{each.result.commits[-1]}^{{commit}}") is None:
         return each.line("waits", why=("its commits are not in this repository any more",))
     if named:
@@ -471,5 +473,12 @@ def _candidate(roster: Roster, place: RunPlace, passed_over: str = "") -> Candid
         run.info.base_branch,
         run.journal.of(Published)[-1].at,
         ordered=run.info.previous is not None or any(line.data.then == "order_again" for line in refused),
+        begun=_begun(run) is not None,
         passed_over=passed_over,
     )
+
+
+def _begun(run: Run) -> Line[LandingIntended] | None:
+    """Return the line of a landing that was begun, and of which none says that it is done."""
+    done = max((line.seq for line in run.journal.of(Landed)), default=0)
+    return next((line for line in run.journal.of(LandingIntended)[-1:] if line.seq > done), None)

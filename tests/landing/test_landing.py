@@ -271,3 +271,16 @@ def test_a_base_whose_checkout_only_git_there_knows_is_not_moved_under_it(tmp_pa
     assert (fleet.project.git("rev-parse", "main"), fleet.project.git("status", "--porcelain")) == (before, "")
     assert fleet.land("GAL-1")["runs"][0]["status"] == "landed"
     assert fleet.project.git("status", "--porcelain") == ""
+
+
+def test_a_landing_that_was_killed_before_it_was_written_down_is_written_down_by_the_next(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.run(1)
+    assert fleet.land()["ok"]
+    journal = fleet.worktrees["run-GAL-1"] / ".workflow/run-GAL-1/journal.jsonl"
+    *before, landed = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert '"landed"' in landed
+    journal.write_text("".join(before), encoding="utf-8")
+    assert [line["status"] for line in fleet.land()["runs"]] == ["landed"]
+    assert len(fleet.journal("run-GAL-1", "landed")) == 1
+    assert fleet.land()["runs"] == []
