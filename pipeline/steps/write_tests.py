@@ -31,6 +31,8 @@ from pipeline.testing.measure.task_evidence import NoticingEvidence, TaskEvidenc
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pipeline.judge.policy.rights import TestScope
     from pipeline.judge.reports.findings import Finding
     from pipeline.judge.reports.proofs import ProvingTest
@@ -80,7 +82,7 @@ async def run(ctx: Context) -> Event:
         case ReadyTests() as report:
             try:
                 words = f"evidence/red-{answer.result.dispatch[:3]}.md"
-                return await measured(ctx, task, report, tree, words, answer.evidence)
+                return await measured(ctx, task, report, tree, words, answer.evidence, answer.result.dropped)
             except UnmeasurableError as error:
                 return error.event.model_copy(update={"tree": tree})
         case _:
@@ -128,7 +130,13 @@ async def _proved(ctx: Context, task: Task, finding: Finding, test: ProvingTest)
 
 
 async def measured(
-    ctx: Context, task: Task, report: ReadyTests, tree: str, words: str, answer: str | None = None
+    ctx: Context,
+    task: Task,
+    report: ReadyTests,
+    tree: str,
+    words: str,
+    answer: str | None = None,
+    dropped: Sequence[str] = (),
 ) -> Event:
     """Return the signal of what the tests show over the code before, with the task's evidence of it written.
 
@@ -139,6 +147,7 @@ async def measured(
         tree: The tests, over the code before.
         words: The name of the artifact that says in words what was measured.
         answer: That with @test's report, if it was asked.
+        dropped: The files that were left out of what @test wrote, and why.
 
     Raises:
         UnmeasurableError: the environment is broken.
@@ -177,7 +186,7 @@ async def measured(
         proved_by=proved_by(ctx, tree),
     )
     names = [*([answer] if answer is not None else []), write_evidence(ctx, evidence)]
-    names.append(ctx.write(words, _red_md(task, signal, found, report, added)))
+    names.append(ctx.write(words, _red_md(task, signal, found, report, added, dropped)))
     return Event(signal=signal, tree=tree, note=_note(signal, found, report, noticing), evidence=tuple(names))
 
 
@@ -239,6 +248,7 @@ def _red_md(
     measured: MeasuredRed,
     report: ReadyTests,
     added: Added | None,
+    dropped: Sequence[str],
 ) -> str:
     """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
     verdict = measured.verdict
@@ -252,6 +262,7 @@ def _red_md(
     said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]
     said += [f"{entry}: {red.cls}: {red.message}" for entry, red in sorted(verdict.ledger.red.items())]
     said += [f"{entry}: passes (guard)" for entry in sorted({*verdict.ledger.guards} - {one.id for one in refused})]
+    said += [f"left out, since the project ignores it: {line}" for line in dropped if ".gitignore" in line]
     if verdict.all_new_pass:
         said.append("every new test passes on the code as it is")
         if added is not None:

@@ -67,11 +67,14 @@ def test_a_maker_that_breaks_every_rule_is_told_why_and_goes_on_from_its_legal_w
     seen = "grep -q 'a name is needed' greet.py; test -z \"$(git status --porcelain)\"; test ! -e other.py"
     first = entry("implement", run=shell(tricks), report=COMPLETE)
     again = entry("implement", run=shell(seen), report=COMPLETE)
-    it.project.use_script([*UNTIL_TESTS, TESTS, first, again, *AFTER_MAKE])
+    beside = {**TESTS, "files": {**TESTS["files"], "tests/data.log": "what a test reads\n"}}
+    it.project.use_script([*UNTIL_TESTS, beside, first, again, *AFTER_MAKE])
 
     done = it.project.run()
 
     assert (done.get("outcome"), done["_code"]) == ("completed", 0), done
+    red = (it.project.run_folder() / "evidence/red-006.md").read_text(encoding="utf-8")
+    assert "left out, since the project ignores it: tests/data.log (.gitignore: *.log)" in red
     assert last_rows(it.project, "write-tests/RED")[:2] == ["any/VIOLATION", "implement/GREEN"]
     assert it.violations("007-implement-make") == rules
     assert it.project.git("diff", "--name-only", it.start, "HEAD", "--", ":!TODO").split() == [
