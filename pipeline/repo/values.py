@@ -24,6 +24,8 @@ HARDENED_SETTINGS: Final = (
     "safe.bareRepository=explicit",  # a folder of the tree can be one, with settings of its own
     "core.trustctime=true",  # a modification time can be set back
     "core.checkStat=default",
+    "i18n.commitEncoding=UTF-8",  # what is written here is UTF-8, and so is what is read
+    "i18n.logOutputEncoding=UTF-8",
 )
 """The settings of every command that reads or writes objects."""
 

@@ -785,3 +785,18 @@ def test_threads_that_share_a_door_get_the_answers_to_their_own_questions(tmp_pa
 
     with ThreadPoolExecutor(6) as threads:
         assert list(threads.map(answers, blobs)) == [{blob} for blob in blobs]
+
+
+def test_names_and_messages_are_read_and_written_as_utf8_whatever_the_user_has_set(repository: Repository) -> None:
+    for key in ("commitEncoding", "logOutputEncoding"):
+        git(repository.worktree, "config", f"i18n.{key}", "ISO-8859-1")
+    who = ("-c", "user.name=J\u00fcrgen", "-c", "user.email=j@example.org")
+    message = "Gr\u00fc\u00dfe".encode("latin-1")
+    git(repository.worktree, *who, "commit", "--quiet", "--allow-empty", "-F", "-", stdin=message)
+    assert repository.message("HEAD") == "Gr\u00fc\u00dfe\n"
+    tree = repository.tree_of("HEAD")
+    new = repository.commit_tree(
+        tree, (), "sch\u00f6n\n", Signature("J\u00fcrgen", "j@example.org", "1767323045 +0000")
+    )
+    assert repository.author(new).name == "J\u00fcrgen"
+    assert b"encoding" not in git(repository.worktree, "cat-file", "commit", new).encode()
