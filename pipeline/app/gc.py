@@ -272,7 +272,7 @@ def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) ->
     changed = _changed_submodules(there, there.tree_of(tip))
     if changed:
         return f"submodules in it are not as they were filled: {', '.join(changed[:_SHOWN])}"
-    files = sorted(there.uncommitted() - {f"{store.WORKFLOW}/"})
+    files = sorted(there.unsaved_files() - {f"{store.WORKFLOW}/"})
     if files:
         return f"not committed: {few(files, _SHOWN)}"
     records = there.worktree / store.WORKFLOW

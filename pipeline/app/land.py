@@ -128,7 +128,7 @@ class _Landing:
 
     def _settled(self, run: Run) -> LandLine | None:
         """Return what a kill left of an earlier landing, where that is brought to its end; else None."""
-        begun = _begun(run)
+        begun = _open_landing(run)
         if begun is None or begun.data.onto != self.train.branch:
             return None
         said, since = begun.data, datetime.fromisoformat(begun.at).timestamp()
@@ -473,12 +473,12 @@ def _candidate(roster: Roster, place: RunPlace, passed_over: str = "") -> Candid
         run.info.base_branch,
         run.journal.of(Published)[-1].at,
         ordered=run.info.previous is not None or any(line.data.then == "order_again" for line in refused),
-        begun=_begun(run) is not None,
+        begun=_open_landing(run) is not None,
         passed_over=passed_over,
     )
 
 
-def _begun(run: Run) -> Line[LandingIntended] | None:
+def _open_landing(run: Run) -> Line[LandingIntended] | None:
     """Return the line of a landing that was begun, and of which none says that it is done."""
     done = max((line.seq for line in run.journal.of(Landed)), default=0)
     return next((line for line in run.journal.of(LandingIntended)[-1:] if line.seq > done), None)

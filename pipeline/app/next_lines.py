@@ -169,7 +169,7 @@ def _in_the_way(repository: Repository, run: Run) -> Iterator[str]:
     others = [name for name in run_names(repository) if name != info.run_id]
     if others:
         yield f"records of {', '.join(others)}"
-    files = sorted(repository.uncommitted() - {f"{WORKFLOW}/"})
+    files = sorted(repository.unsaved_files() - {f"{WORKFLOW}/"})
     if files:
         yield f"not committed: {few(files, _SHOWN)}"
 

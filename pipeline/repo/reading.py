@@ -434,7 +434,7 @@ class ReadDoor(SettingsDoor):
             changed = self._git(*whole, *argv, *there, env=env)
         return tuple(path.decode(errors="surrogateescape") for path in changed.split(b"\0") if path)
 
-    def uncommitted(self) -> set[str]:
+    def unsaved_files(self) -> set[str]:
         """Return the files that would be lost with the worktree, also those that git ignores or does not look at."""
         return {*(line[3:] for line in self.status(ignored=True)), *self.hidden_changes()}
 
