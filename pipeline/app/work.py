@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from pipeline.app.at_hub import HubClaim, line_of_claim, newer_base, view_hub
 from pipeline.app.attend import attend
 from pipeline.app.run_config import matrix_hash, read_config, refuse_recursion
-from pipeline.app.run_list import RunLine, has_ended, lines_of, list_runs
+from pipeline.app.run_list import ELSEWHERE, RunLine, has_ended, lines_of, list_runs
 from pipeline.app.triggers import order_what_is_due
 from pipeline.config.layers import Flags
 from pipeline.config.tables import Overlap, Work
@@ -21,7 +21,7 @@ from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal import JOURNAL, Clock, stamp, utc_now
 from pipeline.outcomes import ASKED, COMPLETED, Outcome, Reason
-from pipeline.queue.order_lines import NotNowError, OrderEnded, OrderLine, RunWords
+from pipeline.queue.order_lines import NotNowError, OrderDropped, OrderEnded, OrderLine, RunWords
 from pipeline.queue.orders import Order, OrderLog, Wanted, fleet_for, log_of
 from pipeline.queue.pick import Candidate, Room, Verdict, pick
 from pipeline.queue.postgres import spent_in_fleet
@@ -107,7 +107,8 @@ class RepositoryWork:
         self._fleet = fleet = fleet_for(repository, environ)
         here = LocalSlots(state_folder(environ) / "slots")
         self.shared = FleetSlots(here, fleet.postgres, fleet.name) if fleet.postgres else here
-        self._hub = fleet.hub if fleet.postgres else None
+        self._hub = fleet.hub
+        self._away = ""
         self._here = f"repo-{fleet.name if fleet.postgres else store.repository_name(repository)}"
         self._jobs = jobs
         self._clock = clock
@@ -173,14 +174,16 @@ class RepositoryWork:
 
     def _settle(self, log: OrderLog, known: _Known) -> None:
         """Say of orders whose driver died after their run had come to its end that they are over."""
-        ended: list[OrderEnded] = []
+        ended: list[OrderEnded | OrderDropped] = []
         for order in log.orders.values():
             if not order.is_open or order.is_driven:
                 continue
             folder, there = self._folder(order, known), known.there(order)
             line = _line(folder) if folder is not None else self._line_at_hub(there)
             run = store.key_of_run(folder) if folder is not None else there.run if there is not None else ""
-            if line is None or line.live or line.outcome is None or line.reason is None:
+            if line is not None and line.status == ELSEWHERE and line.issue is not None and run in known.left:
+                ended.append(OrderDropped(order=order.id, why=f"{run} went to another machine and is over there"))
+            if line is None or line.live or line.outcome is None or line.reason is None or line.status == ELSEWHERE:
                 continue
             # it was found as it rested then, and has gone on since
             past = order.placed.via == SWEEP and order.placed.key != _swept(run, line)
@@ -200,7 +203,9 @@ class RepositoryWork:
         covered = self._covered(log, known)
         for folder in (*(claim.folder for claim in known.claims.values()), *self._answered(known)):
             line, run = _line(folder) if str(folder) not in covered else None, store.key_of_run(folder)
-            if line is None or line.live or line.problem is not None or run in known.left:
+            if line is None or line.live or line.problem is not None or line.status == ELSEWHERE:
+                continue
+            if run in known.left and line.issue is not None:  # runs of recipes hold none
                 continue
             limit = limit_of(line)
             if (line.outcome is not None and limit is None) or _is_over(log, run, line):
@@ -210,7 +215,8 @@ class RepositoryWork:
             with log.locked():
                 if not _is_over(log, run, line):  # another worker may have ended it since the look
                     log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=key, options=words, not_before=limit))
-        self._sweep_hub(log, known)
+        if self._fleet.postgres:  # else each machine has orders of its own, and two would go on with one run
+            self._sweep_hub(log, known)
 
     def _sweep_hub(self, log: OrderLog, known: _Known) -> None:
         """Order what was answered at a machine that may have no worker, and what a limit parked there.
@@ -242,12 +248,13 @@ class RepositoryWork:
         """Yield the runs that are here as they stand."""
         away = {claim.run for claim in known.elsewhere.values()}
         for line in list_runs(self.repository).runs:
-            if not away or store.key_of_run(folder_of(line)) not in away:
+            if line.status != ELSEWHERE and (not away or store.key_of_run(folder_of(line)) not in away):
                 yield line
 
     def rests(self, log: OrderLog) -> dict[str, str]:
         """Return a sentence on each parked run that no open order is for, by what the run is called."""
-        known, found = self._last or self._known(), dict[str, str]()
+        known = self._last or self._known()
+        found = {str(self._hub): self._away} if self._away else dict[str, str]()
         covered = self._covered(log, known)
         for line in self._runs(known):
             if line.outcome is Outcome.PARKED and not line.live and str(folder_of(line)) not in covered:
@@ -276,13 +283,11 @@ class RepositoryWork:
         places = {key: one.path for key, one in trees.items()}
         keys = ((claim.run, claim.run.partition("/")[0]) for claim in found.values())
         made_for = {run: store.order_of(self.repository.at(trees[key])) for run, key in keys if key in trees}
-        if self._hub is None:
-            return _Known(found, places, {}, {}, {}, {}, (), {}, {order: run for run, order in made_for.items()})
         begun = [] if log is None else [one.id for one in log.orders.values() if one.is_open]
-        try:
-            hub = view_hub(self.repository, self._hub, [*begun, *filter(None, made_for.values())])
-        except UserError as error:
-            raise NotNowError(error.message, error.reason, actions=error.actions) from error
+        asked, self._away = [*begun, *filter(None, made_for.values())], ""
+        hub = self._ask_hub(lambda url: view_hub(self.repository, url, asked))
+        if hub is None:
+            return _Known(found, places, {}, {}, {}, {}, (), {}, {order: run for run, order in made_for.items()})
         pushed = {ref.removeprefix(KEPT_REFS): oid for ref, oid in self.repository.refs(KEPT_REFS).items()}
 
         def is_here(claim: HubClaim) -> bool:
@@ -303,10 +308,24 @@ class RepositoryWork:
         split = ((run.partition("/"), host) for run, host in away.items())
         lost = {places[key] / store.WORKFLOW / name: host for (key, _, name), host in split if key in places}
         places = {key: path for key, path in places.items() if key not in left}
-        at_hub = {name: claim for claim in there.values() for name in (claim.order, claim.run)}
+        at_hub = {name: claim for claim in (*let_go.values(), *there.values()) for name in (claim.order, claim.run)}
         over = pushed.keys() - {claim.run for claim in hub.claims.values()}
         made = {order: run for run, order in made_for.items() if run not in away}
         return _Known(found, places, there, at_hub, let_go, hub.heads, over, lost, made)
+
+    def _ask_hub(self, ask: Callable[[str], _T]) -> _T | None:
+        """Return what the hub says; None without one, and where it is away and orders of this machine wait for nobody.
+
+        Raises:
+            NotNowError: it is out of reach, and the orders are of all its machines.
+        """
+        try:
+            return None if self._hub is None else ask(self._hub)
+        except UserError as error:
+            if self._fleet.postgres:
+                raise NotNowError(error.message, error.reason, actions=error.actions) from error
+            self._away = f"{error.message}. Until it answers, nobody knows here what other machines have"
+            return None
 
     def _line_at_hub(self, claim: HubClaim | None) -> RunLine | None:
         """Return the line of a run at the hub; each checkpoint is read once.
@@ -314,14 +333,9 @@ class RepositoryWork:
         Raises:
             NotNowError: the hub is out of reach.
         """
-        if claim is None or self._hub is None:
-            return None
-        if claim.checkpoint not in self._read:
-            try:
-                self._read[claim.checkpoint] = line_of_claim(self.repository, self._hub, claim)
-            except UserError as error:
-                raise NotNowError(error.message, error.reason, actions=error.actions) from error
-        return self._read[claim.checkpoint]
+        if claim is not None and claim.checkpoint not in self._read:
+            self._read[claim.checkpoint] = self._ask_hub(lambda url: line_of_claim(self.repository, url, claim))
+        return None if claim is None else self._read[claim.checkpoint]
 
     def _folder(self, order: Order, known: _Known) -> Path | None:
         """Return the folder of the run of an order, None where it has none yet, or one that went on elsewhere."""
@@ -370,24 +384,27 @@ class RepositoryWork:
             line = None if folder is None else _line(folder)
             limited = line is not None and limit_of(line) is not None
             return limit_words(line) if line is not None and limited else f"not before {order.placed.not_before}"
+        there = known.there(order)
+        if there is None and order.what in known.elsewhere:
+            return f"{known.elsewhere[order.what].run} of another machine has it"
         if folder is not None:
             line = _line(folder)
+            if line.status == ELSEWHERE:
+                return _goes_on_at(store.gone_on(folder) or "", store.key_of_run(folder))
             return "another process drives its run" if line.live else line.problem or ""
-        there = known.there(order)
         if there is not None and there.matrix not in {None, matrix_hash()}:
             return (
                 f"{there.run} began with another routing matrix, of redfirst {there.redfirst}. It waits for a worker "
                 f"that has this, or for you: redfirst fleet take {there.run} --resume"
             )
         # a person has it: one that was begun for the order is told to stop
-        if there and order.left == "superseded" and there.state == "driving" and there.driver not in order.drivers:
-            return f"{there.host} goes on with {there.run}. If it does not: redfirst fleet take {there.run} --resume"
+        is_theirs = not self._fleet.postgres or (order.left == "superseded" and there and there.state == "driving")
+        if there and is_theirs and there.driver not in order.drivers:
+            return _goes_on_at(there.host, there.run)
         if there is not None:
             return ""
         if order.placed.run is not None:
             return f"the worktree of {order.placed.run} is gone"
-        if order.what in known.elsewhere:
-            return f"{known.elsewhere[order.what].run} of another machine has it"
         claim = known.claims.get(order.what)
         if claim is not None:
             return f"{claim.name} in {Path(claim.worktree).name} has it"
@@ -590,6 +607,10 @@ def spent_today(repository: Repository, now: datetime) -> dict[str, float]:
         if cost := sum(one.usage.cost_usd or 0 for one in ended):
             found[store.key_of_run(run.folder)] = cost
     return found
+
+
+def _goes_on_at(host: str, run: str) -> str:
+    return f"{host} goes on with {run}. If it does not: redfirst fleet take {run} --resume"
 
 
 def folder_of(line: RunLine) -> Path:

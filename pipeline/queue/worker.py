@@ -267,6 +267,7 @@ class Worker:
             self._busy[name] = time.monotonic() + _BUSY_S
             return [order_lines.OrderLeft(order=name, why="busy", note=end.note)]
         if end.reason is Reason.SUPERSEDED:
+            self._busy[name] = time.monotonic() + _BUSY_S
             return [order_lines.OrderLeft(order=name, why="superseded", note=end.note)]
         self.failed += end.outcome not in _WELL
         run = self.knows.run_at(end.run) if end.run else None
