@@ -19,6 +19,7 @@ from pipeline.run.store import Claim, claim_ref, key_of_run, read_claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
 
 HEADS: Final = "refs/heads/"
@@ -108,6 +109,17 @@ def runs_elsewhere(repository: Repository, url: str) -> Iterator[Elsewhere]:
         status = RUNNING if live else "queued" if line.queued else line.status
         yield Elsewhere(aged(replace(line, live=live, status=status), datetime.now(UTC)), claim.host if claim else "")
     index.keep(keys)
+
+
+def is_ahead(repository: Repository, url: str, folder: Path) -> bool:
+    """Return whether the hub has another checkpoint of a run than the one that was pushed from here.
+
+    Raises:
+        UserError: it is out of reach.
+    """
+    ref = f"{CHECKPOINT_REFS}{key_of_run(folder)}"
+    there = refs_of_hub(repository, url, ref, brings=lambda _: False).get(ref)
+    return there not in {None, repository.resolve(ref.replace(CHECKPOINT_REFS, KEPT_REFS)) or there}
 
 
 def line_of_claim(repository: Repository, url: str, claim: HubClaim) -> RunLine | None:

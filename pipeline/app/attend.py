@@ -6,17 +6,20 @@ lease of the run, by its journal and the time that is given.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from pipeline.app.answer import Rejection, abandon, gates_config_of, record
+from pipeline.app.at_hub import is_ahead
 from pipeline.app.gate_packets import QUESTION, open_gates, opened
-from pipeline.app.run_list import lines_of
+from pipeline.app.run_list import ELSEWHERE, lines_of
 from pipeline.config.tables import OnTimeout
 from pipeline.errors import UserError
 from pipeline.matrix.engine.journal_kinds import Answerer, GateAnswered, GateExpired
 from pipeline.outcomes import ASKED, Outcome, Reason
+from pipeline.queue.orders import fleet_for
 from pipeline.run.gates import gate_of
 from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.runs_of_repository import Roster, seen_from
@@ -49,24 +52,27 @@ class _NotDueError(Exception):
 
 
 def attend(repository: Repository, now: datetime, say: Callable[[str], None] = lambda _: None) -> tuple[Attended, ...]:
-    """Do what is due in all runs of a repository; return what was done.
+    """Do what is due in all runs of a repository that are nowhere else; return what was done.
+
+    A run of a hub that is out of reach may be elsewhere.
 
     Args:
         repository: Seen from any of its worktrees.
         now: The time.
         say: Takes what could not be done, and why.
     """
+    hub = fleet_for(repository, os.environ).hub
     folders = [place.folder for place in Roster(repository).runs]
     done: list[Attended] = []
     for folder, line in zip(folders, lines_of(folders, now), strict=True):
-        if line.outcome is not Outcome.PARKED or line.reason not in ASKED or line.live:
+        if line.outcome is not Outcome.PARKED or line.reason not in ASKED or line.live or line.status == ELSEWHERE:
             continue
         there = seen_from(repository, folder)
         try:
             run = load_run(folder, driving=False)
             for gate in _gates(run):
                 then = _due(run, gate, now)
-                if then is not None:
+                if then is not None and not (hub and is_ahead(there, hub, folder)):
                     expiry = _Expiry(gate, then, now)
                     if then is OnTimeout.ABANDON:
                         abandon(there, folder, lambda _: None, expiry.note)

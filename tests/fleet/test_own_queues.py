@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,10 +10,11 @@ from crashes import KILLED, die_at
 from fleet.machines import RUN, fleet
 from fleet.test_hub import BRANCH, published_once, run, taken
 
+from pipeline.app.attend import attend
 from pipeline.app.work import SWEEP
 from pipeline.queue.orders import Wanted, log_of
 from pipeline.repo import Repository
-from pipeline.run.store import WORKFLOW, key_of_run
+from pipeline.run.store import WORKFLOW, key_of_run, note_gone_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,3 +77,31 @@ def test_an_issue_that_another_machine_has_leaves_nothing_here_however_often_it_
     one.hub.rename(one.hub.with_name("away"))
     assert works(one, "is out of reach")[0][0] == "queued", "a hub that is away stops no worker"
     assert not one.worktree.exists()
+
+
+@pytest.mark.parametrize("then", ["abandon", "reject"])
+def test_a_gate_of_a_run_that_went_on_elsewhere_is_left_to_the_machine_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    one, two = fleet(tmp_path, more=f'[gates]\ntimeout = "1h"\non_timeout = "{then}"\n')
+    assert run(one, "--approve", "plan")["reason"] == "approval"
+    said, before = list[str](), one.journal()
+
+    def attended() -> int:
+        with monkeypatch.context() as ours:  # what attends is called, not started
+            for name, value in one.project.environment().items():
+                ours.setenv(name, value)
+            return len(attend(Repository.find(one.main), datetime.now(UTC) + timedelta(days=1), said.append))
+
+    one.hub.rename(one.hub.with_name("away"))
+    assert attended() == 0
+    assert "is out of reach" in said.pop(), "nobody knows whether it is elsewhere"
+    one.hub.with_name("away").rename(one.hub)
+    two.redfirst("fleet", "take", RUN)
+    done = two.redfirst("approve", RUN, cwd=two.worktree)
+    assert done.get("outcome") == "completed", done
+    assert attended() == 0
+    assert one.journal() == before
+    note_gone_on(one.worktree / WORKFLOW / RUN, "two")
+    one.hub.rename(one.hub.with_name("away"))
+    assert (attended(), said, one.journal()) == (0, [], before), "what it has heard counts, and nobody is asked"
