@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pipeline.errors import UserError
 from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.pids import ProcessId
@@ -173,7 +174,16 @@ class Worker:
     # --- beginning -------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        candidates, room = self.knows.look(self.log)
+        try:
+            candidates, room = self.knows.look(self.log)
+        except UserError as error:
+            if isinstance(error, order_lines.NotNowError) or not self._drivers:
+                raise
+            if self._why.get("") != error.message:
+                self.say(f"{error.message} Drivers go on, none is begun, and it is tried again")
+            self._why[""] = error.message
+            return
+        self._why.pop("", None)
         now = time.monotonic()
         own = {driver.order for driver in self._drivers}  # one may have ended since, and its end is not told yet
         free = (one for one in candidates if one.order not in own and self._busy.get(one.order, now) <= now)

@@ -247,3 +247,16 @@ def test_an_answered_run_of_a_recipe_is_gone_on_with(tmp_path: Path) -> None:
     assert (worked.returncode, project.document("show")["outcome"]) == (0, "completed"), worked.stderr
     assert project.redfirst("work", "--once").returncode == 0
     assert len(project.document("queue", "list")["orders"]) == 1
+
+
+def test_a_configuration_that_somebody_breaks_meanwhile_ends_no_driver(tmp_path: Path) -> None:
+    queued = make(tmp_path, 2, sleep_s=12)
+    queued.add()
+    with spawn(queued.project, "work", "--once", "--jobs", "1") as worker:
+        wait_until(lambda: queued.project.git("for-each-ref", "refs/redfirst/claims") != "")
+        queued.project.write({"redfirst.toml": "[limits\n"})
+        queued.project.commit()
+        _, said = worker.communicate(timeout=120)
+    assert said.count("Drivers go on, none is begun, and it is tried again") == 1, said
+    assert [one["outcome"] for one in queued.orders()] == ["completed", None], "with no driver alive it may end"
+    assert worker.returncode == 2
