@@ -122,13 +122,14 @@ class Order:
                 return replace(self, state="started", drivers=drivers, left=None, log=log)
             case order_lines.OrderLeft(why=why, note=note):
                 deaths = self.deaths + (why == "died")
-                return replace(self, state="queued", deaths=deaths, left=why, note=note)
+                state = "held" if self.state == "held" else "queued"  # its dead driver may be told of after that
+                return replace(self, state=state, deaths=deaths, left=why, note=note)
             case order_lines.OrderEnded(run=run, outcome=outcome, reason=reason, note=note):
                 ended = replace(self, state="ended", closed_at=line.at)
                 return replace(ended, run=run or self.run, outcome=outcome, reason=reason, note=note)
             case order_lines.OrderDropped(why=why):
                 return replace(self, state="dropped", note=why, closed_at=line.at)
-            case order_lines.OrderHeld() if self.state == "queued":
+            case order_lines.OrderHeld() if self.is_open:  # nobody holds one whose driver lives
                 return replace(self, state="held")
             case order_lines.OrderReleased() if self.state == "held":
                 return replace(self, state="queued")
@@ -435,4 +436,5 @@ def _named(log: OrderLog, name: str, what: str) -> Order:
 
 
 def _names(order: Order) -> set[str]:
-    return {name.casefold() for name in (order.id, order.what, order.placed.run or order.what)}
+    run = order.placed.run or order.what
+    return {name.casefold() for name in (order.id, order.what, run, run.rpartition("/")[2])}

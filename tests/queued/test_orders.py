@@ -20,8 +20,10 @@ from pipeline.pids import ProcessId
 from pipeline.queue.order_lines import (
     OrderDropped,
     OrderEnded,
+    OrderHeld,
     OrderLeft,
     OrderLine,
+    OrderReleased,
     OrderStarted,
     OrderWorktree,
     RunWords,
@@ -254,3 +256,16 @@ def test_who_listens_is_told_of_what_comes_and_of_nothing_before(place: Path) ->
     placed(place, "GAL-2")
     log.read_on()
     assert heard == [("order_placed", "GAL-2")]
+
+
+def test_an_order_whose_driver_died_is_held_whatever_is_told_of_that_driver_later(place: Path) -> None:
+    order, _ = placed(place, "GAL-1")
+    started = OrderStarted(order=order.id, pid=999999, start_time=1, boot_id="another", log="/x")
+    for line in (started, OrderHeld(order=order.id), OrderLeft(order=order.id, why="died")):
+        with log_in(place).locked() as log:
+            log.add(line)
+    (held,) = read(place)
+    assert (held.state, held.deaths, held.is_driven) == ("held", 1, False)
+    with log_in(place).locked() as log:
+        log.add(OrderReleased(order=order.id))
+    assert read(place)[0].state == "queued"

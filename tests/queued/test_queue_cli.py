@@ -13,7 +13,7 @@ from pipeline.app.events import checked
 from pipeline.faces.cli.queue import line_text
 from pipeline.pids import ProcessId, boot_id
 from pipeline.queue.order_lines import OrderDropped, OrderEnded, OrderLine, OrderPlaced, OrderStarted
-from pipeline.queue.orders import Order
+from pipeline.queue.orders import Order, Wanted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,3 +93,12 @@ def test_a_repository_does_not_say_what_the_machine_does(tmp_path: Path) -> None
     document = queued.redfirst("work", "--dry-run")
     assert document["error"]["kind"] == "config"
     assert "limits.work.jobs counts in your own configuration alone" in document["error"]["message"]
+
+
+def test_an_order_of_a_run_and_its_issue_is_known_by_the_plain_name_of_the_run(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1)
+    with queued.log().locked() as log:
+        log.place(Wanted(via="sweep", issue="GAL-1", run="project-gal-1-abcdef/run-GAL-1"))
+    assert queued.redfirst("queue", "hold", "run-GAL-1")["ok"]
+    assert queued.redfirst("queue", "drop", "project-gal-1-abcdef/run-GAL-1")["ok"]
+    assert [one["state"] for one in queued.orders()] == ["dropped"]
