@@ -354,7 +354,7 @@ class AllEvents:
     Args:
         repository: Seen from where somebody stands.
         what: Which events are wanted.
-        say: Is told of what cannot be read, once.
+        say: Is told of what cannot be read, once; of orders that cannot be had for now, each time that begins.
     """
 
     def __init__(self, repository: Repository, what: Wanted, say: Callable[[str], None]) -> None:
@@ -362,6 +362,7 @@ class AllEvents:
         self._what = what
         self._say = say
         self._orders: OrderLog | None = log_of(repository, os.environ)
+        self._are_away = False
         self._of_orders = orders_origin(repository)
         self._tails: dict[tuple[str, str], tuple[Tail, Origin]] = {}
         self._refused: set[tuple[str, str]] = set()
@@ -388,9 +389,12 @@ class AllEvents:
         try:
             ordered = self._orders.read_on() if self._orders is not None else []
             found += [event for line in ordered for event in _behind(line, 0, self._of_orders, self._what)]
+            self._are_away = False
         except UserError as error:
-            self._say(str(error))
-            self._orders = None
+            if not self._are_away:
+                self._say(str(error))
+            self._are_away = isinstance(error, orders.NotNowError)
+            self._orders = self._orders if self._are_away else None
         return sorted(found, key=lambda event: event.time)
 
 

@@ -18,10 +18,12 @@ from queued.stores import fleet_table, new_database
 from queued.sums_project import make, share
 from waiting import wait_until
 
+from pipeline.app.events import AllEvents, Wanted
 from pipeline.config.tables import Fleet
 from pipeline.errors import UserError
 from pipeline.queue.orders import fleet_of
 from pipeline.queue.postgres import workers_of
+from pipeline.repo import Repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -213,3 +215,24 @@ def test_two_machines_work_through_one_queue_and_begin_no_order_twice(tmp_path: 
     assert len(here.branches()) + len(there.branches()) == 6
     assert here.branches()
     assert there.branches()
+
+
+@pytest.mark.slow
+@needs_postgres
+def test_who_listens_to_all_events_is_told_of_orders_again_once_the_server_is_back(
+    tmp_path: Path, own: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued = make(tmp_path, 2, extra=f'[fleet]\nhub = "{tmp_path}/hub.git"\npostgres = "{own.dsn()}"\n')
+    queued.redfirst("fleet", "init")
+    queued.add(1)
+    for name, value in queued.project.environment().items():
+        monkeypatch.setenv(name, value)
+    said = list[str]()
+    heard = AllEvents(Repository.find(queued.project.root), Wanted(), said.append)
+    assert [event.type for event in heard.read_on()] == ["redfirst.order.placed.v1"]
+    for outage in (1, 2):
+        own.stop()
+        assert (heard.read_on(), heard.read_on(), len(said)) == ([], [], outage), "it is said once for each time"
+        own.start()
+        queued.add(outage)
+        assert len(heard.read_on()) == outage - 1, "an order that is there is none anew"
