@@ -395,7 +395,19 @@ class AllEvents:
                 self._say(str(error))
             self._are_away = isinstance(error, orders.NotNowError)
             self._orders = self._orders if self._are_away else None
-        return sorted(found, key=lambda event: event.time)
+        return by_time(found)
+
+
+def by_time(found: Sequence[Event]) -> list[Event]:
+    """Return events by time, and those of a journal as it has them: a clock may have gone back meanwhile."""
+    latest: dict[str, str] = {}
+
+    def moment(event: Event) -> str:
+        journal = event.id.rpartition("/")[0]
+        latest[journal] = max(latest.get(journal, ""), event.time)
+        return latest[journal]
+
+    return sorted(found, key=moment)
 
 
 def events_of_all(repository: Repository, what: Wanted, say: Callable[[str], None], *, follow: bool) -> Iterator[Event]:

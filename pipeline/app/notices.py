@@ -288,7 +288,7 @@ class Cursor(Frozen):
 
     Args:
         since: Earlier events are none of the sink's.
-        told: The last event of each journal that it is done with: number and time.
+        told: The greatest number and time of the events of each journal that it is done with.
         tries: How often the next event was tried, the last time at `tried_at`; `why` it was not taken then.
         given_up: The ids of events that it did not take.
     """
@@ -316,7 +316,9 @@ class Cursor(Frozen):
         """Return the cursor once the sink is done with an event."""
         journal, number = _place(event)
         others = tuple(one for one in self.given_up if one != event.id)
-        now = self.told if self.has(event) else {**self.told, journal: (number, event.time)}
+        before = self.told.get(journal, (0, event.time))
+        latest = event.time if number <= before[0] else max(event.time, before[1])  # a clock may go back
+        now = self.told if self.has(event) else {**self.told, journal: (number, latest)}
         done = {"told": now, "tries": 0, "tried_at": None, "why": self.why if given_up else ""}
         return self.model_copy(
             update={**done, "given_up": (*others, event.id)[-MOST_GIVEN_UP:] if given_up else others}

@@ -21,6 +21,8 @@ from pipeline.app.events import AllEvents, Wanted
 from pipeline.app.notices import Notices, UnsentError, fault_of, folder_of, read_cursor, send, write_cursor
 from pipeline.config.model import Form, Sink
 from pipeline.matrix.engine.journal import stamp
+from pipeline.queue.orders import OrderLog, log_of
+from pipeline.queue.orders import Wanted as Ordered
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -180,6 +182,26 @@ def test_a_journal_that_was_made_anew_under_its_old_name_is_told_from_its_beginn
     (second.folder / "journal.jsonl").write_text(str(line).replace(line.at, later))
     told.anew().send()
     assert listener.bodies[before:] == list(map(str, events_of(repository))) != []
+
+
+def test_where_a_clock_goes_back_each_event_is_sent_once_in_the_order_in_which_it_was_written(
+    repository: Repository, listener: Listener
+) -> None:
+    told = Told(repository, Sink(url=listener.url))
+
+    def order(*minutes: int) -> None:
+        for minute in minutes:
+            now = BEGAN + timedelta(minutes=minute)
+            with OrderLog(log_of(repository, os.environ).folder, clock=lambda now=now: now).locked() as log:
+                log.place(Ordered(via="cli", issue=f"GAL-{minute}"))
+        told.send()
+        told.anew().send()
+
+    order(10, 11, 5, 6)
+    order(7, 12)
+    assert [json.loads(body)["data"]["issue"] for body in listener.bodies] == [
+        f"GAL-{minute}" for minute in (10, 11, 5, 6, 7, 12)
+    ]
 
 
 def example(repository: Repository) -> Event:

@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 from starlette.responses import Response
 
-from pipeline.app.events import Event, Origin, event_of, origin_of
+from pipeline.app.events import Event, Origin, by_time, event_of, origin_of
 from pipeline.errors import UserError
 from pipeline.repo import GitError, Repository
 from pipeline.run.folder import Tail
@@ -95,7 +95,7 @@ class Hub:
             except (UserError, OSError):
                 continue
             found += [event for line in lines if (event := event_of(line, origin)) is not None]
-        return sorted(found, key=lambda event: event.time)
+        return by_time(found)
 
     def _look_for_runs(self) -> None:
         self._looked = time.monotonic()
