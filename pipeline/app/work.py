@@ -259,7 +259,9 @@ class RepositoryWork:
         for line in self._runs(known):
             if line.outcome is Outcome.PARKED and not line.live and str(folder_of(line)) not in covered:
                 run = store.key_of_run(folder_of(line))
-                found[run] = f"{run} is parked ({line.reason}): {_what_to_do(line, run)}"
+                key = _swept(run, line)
+                is_over = _is_over(log, run, line) or any(one.placed.key == key for one in log.orders.values())
+                found[run] = f"{run} is parked ({line.reason}): {_what_to_do(line, run, is_over=is_over)}"
         return found
 
     # --- facts -----------------------------------------------------------------------------------------------------
@@ -630,16 +632,17 @@ def limit_of(line: RunLine) -> datetime | None:
         return None
 
 
-def limit_words(line: RunLine) -> str:
-    """Return why a run that is limited does not go on, and what to do who cannot wait."""
+def limit_words(line: RunLine, *, is_over: bool = False) -> str:
+    """Return why a run that is limited does not go on, and what to do who cannot wait, or whose order is over."""
     until = moment_words(line.not_before or "")
     resume = f"redfirst resume {store.key_of_run(folder_of(line))}"
-    return f"not before {until}, when the limit of its account ends. It goes on then, and before by: {resume}"
+    then = "Its order is over, so go on with it then by" if is_over else "It goes on then, and before by"
+    return f"not before {until}, when the limit of its account ends. {then}: {resume}"
 
 
-def _what_to_do(line: RunLine, run: str) -> str:
+def _what_to_do(line: RunLine, run: str, *, is_over: bool) -> str:
     if limit_of(line) is not None:
-        return limit_words(line)
+        return limit_words(line, is_over=is_over)
     if line.reason in ASKED:
         return f"it waits for you at {line.gate_place or 'a question'}: redfirst show {run} --packet"
     if line.reason is Reason.AGENT_UNAVAILABLE:

@@ -91,7 +91,8 @@ def test_a_worker_that_finds_a_limited_run_says_which_and_until_when_and_what_to
         assert f"/run-GAL-1 is parked (agent_unavailable): {words}" in done.stderr
         assert [one["state"] for one in queued.orders()] == ["dropped"]  # who drops it does not get it again
         assert len(model.work) == 1
-        command = done.stderr.partition("before by: redfirst ")[2].split()
+        assert "It goes on then" not in done.stderr
+        command = done.stderr.partition("Its order is over, so go on with it then by: redfirst ")[2].split()
         assert queued.project.redfirst(*command).returncode == 0  # who cannot wait asks at once
         assert [request.status for request in model.work] == [429, 200, 200]
 
