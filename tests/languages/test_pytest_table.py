@@ -380,6 +380,60 @@ def test_what_else_the_run_says(run: tuple[Observation, Context]) -> None:
     assert observation.foreign_modules == ()
 
 
+def test_a_package_without_init_is_the_projects_own_as_any_other(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',
+        "firm/shop/cart.py": "class Cart:\n    pass\n",
+        "redis/settings.conf": "",
+        "tests/test_new.py": """
+            import json
+            import packaging
+
+            from firm.shop import cart
+
+            def test_missing_attribute():
+                assert cart.total() == 0
+
+            def test_missing_method():
+                assert cart.Cart().total() == 0
+
+            def test_missing_special_method():
+                assert len(cart.Cart()) == 0
+
+            def test_misspelt_name():
+                from firm.shop.cart import Crat
+
+            def test_misspelt_module():
+                import firm.shop.crat
+
+            def test_misspelt_package():
+                import firm.shp
+
+            def test_name_of_a_library():
+                assert json.total()
+
+            def test_name_of_a_package_that_is_installed():
+                assert packaging.total()
+
+            def test_package_that_is_not_installed():
+                from redis import Redis
+            """,
+        "tests/json/more.py": "",
+        "tests/packaging/more.py": "",
+    }
+    root = write(tmp_path, files)
+    observation = measure(root, trace=True)
+    symbols = (Symbol("firm/shop/cart.py", "total"), Symbol("firm/shop/cart.py", "Cart.__len__"))
+    context = context_of(observation, files_of(root), symbols=symbols)
+    found = {record.last_name: classify(record, context) for record in observation.records.values()}
+    assert {name.removeprefix("test_"): (one.cls, one.legal) for name, one in found.items()} == {
+        **dict.fromkeys(("missing_attribute", "missing_method", "missing_special_method"), MISSING),
+        **dict.fromkeys(("misspelt_name", "misspelt_module", "misspelt_package"), BROKEN),
+        **dict.fromkeys(("name_of_a_library", "name_of_a_package_that_is_installed"), BROKEN),
+        "package_that_is_not_installed": (RedClass.ENV_BROKEN, False),
+    }
+
+
 def _collect(tmp_path: Path, files: dict[str, str], **more: object) -> dict[str, Classified]:
     root = write(tmp_path, PROJECT)
     existing = files_of(root)

@@ -6,6 +6,7 @@ import ast
 import builtins
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .special_methods import names_of, wanted
@@ -168,7 +169,16 @@ class Faults:
         ][:_SPECIAL_LIMIT]
 
     def _offers(self, module: str) -> bool:
-        return module.partition(".")[0] in self._workspace.top_level_names()
+        """Return whether a module is the workspace's by its name, or because it (or one around it) lies there."""
+        if module.partition(".")[0] in self._workspace.top_level_names():
+            return True
+        while module and module not in sys.modules:
+            module = module.rpartition(".")[0]
+        loaded: Any = sys.modules.get(module)
+        if isinstance(getattr(loaded, "__file__", None), str):
+            return bool(self._workspace.relative(loaded.__file__))
+        places = getattr(loaded, "__path__", ())  # it has no `__init__.py`
+        return any(self._workspace.relative(place) and any(Path(place).rglob("*.py")) for place in places)
 
     def _bare(self, frame: dict[str, Any]) -> bool:
         """Return whether the failing line fails unconditionally, without looking at any value."""
