@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from languages.direct import measure, write
+from languages.measured import ends
 
 from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.testing.languages.protocol import Selection
@@ -89,3 +90,38 @@ def test_every_choice_of_plugins_can_be_measured(tmp_path: Path, options: str) -
     observed = measure(write(tmp_path, {"pyproject.toml": ini, "test_it.py": SEES}))
     assert observed.state is RunState.COMPLETE
     assert [record.outcome for record in observed.records.values()] == [Ended.PASSED, Ended.PASSED]
+
+
+OTHER_WORDS = """
+import pytest
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if call.when == "call" and item.name.startswith("test_again"):
+        report.outcome = "retried"
+        item.ihook.pytest_runtest_logreport(report=report)
+        report.outcome = "failed" if call.excinfo else "passed"
+    elif call.when == "call" and item.name == "test_strange":
+        report.outcome = "quarantined"
+
+
+def pytest_report_teststatus(report):
+    if report.outcome in ("retried", "quarantined"):
+        return report.outcome, "R", report.outcome.upper()
+"""
+
+
+@pytest.mark.slow
+def test_an_outcome_that_only_a_plugin_knows_spoils_no_run(tmp_path: Path) -> None:
+    names = {"test_again": "True", "test_again_in_vain": "False", "test_strange": "True", "test_it": "True"}
+    tests = "".join(f"def {name}():\n    assert {value}\n\n" for name, value in names.items())
+    observed = measure(write(tmp_path, {"conftest.py": OTHER_WORDS, "test_it.py": tests}))
+    assert observed.state is RunState.COMPLETE, observed.detail
+    assert ends(observed) == {
+        "test_again": Ended.PASSED,
+        "test_again_in_vain": Ended.FAILED,
+        "test_strange": Ended.FAILED,
+        "test_it": Ended.PASSED,
+    }

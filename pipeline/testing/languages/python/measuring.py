@@ -44,6 +44,7 @@ _CALMING: Final[Mapping[str, tuple[str, ...]]] = {
     "randomly": ("--randomly-dont-reorganize", "--randomly-seed=1"),
     "random_order": ("--random-order-bucket=none",),
     "rerunfailures": ("--reruns=0",),
+    "pytest-retry": ("--retries=0",),
 }
 """Options that switch off plugins which split, reorder or repeat a run, by plugin. An option is given only where it is
 known: `-p no:xdist` among a project's own makes an error of `-n`."""
