@@ -434,6 +434,42 @@ def test_a_package_without_init_is_the_projects_own_as_any_other(tmp_path: Path)
     }
 
 
+def test_a_new_name_may_be_patched_wherever_it_is_to_be_but_not_in_what_is_not_the_projects(tmp_path: Path) -> None:
+    targets = {
+        "module": "core",
+        "class": "core.Greeter",
+        "object": "core.Greeter('x')",
+        "function": "core.greet",
+        "empty": "[]",
+        "nothing": "None",
+        "library": "json",
+        "library_class": "json.JSONDecoder",
+        "library_object": "json.JSONDecoder()",
+    }
+    forms = {
+        "monkeypatch": "    monkeypatch.setattr({}, 'farewell', 1)",
+        "mock": "    with mock.patch.object({}, 'farewell'): pass",
+        "misspelt": "    monkeypatch.setattr({}, 'farewel', 1)",
+    }
+    tests = "".join(
+        f"def test_{form}_{name}(monkeypatch):\n{line.format(target)}\n"
+        for form, line in forms.items()
+        for name, target in targets.items()
+    )
+    root = write(tmp_path, PROJECT)
+    existing = files_of(root)
+    write(root, {"tests/test_new.py": "import json\nfrom unittest import mock\nfrom pkg import core\n" + tests})
+    observation = measure(root, Selection(files=frozenset({"tests/test_new.py"})), trace=True)
+    context = context_of(observation, existing, symbols=SYMBOLS)
+    seen = [record for record in observation.records.values() if record.path == "tests/test_new.py"]
+    found = {record.last_name: classify(record, context) for record in seen}
+    ours = {"monkeypatch_module", "mock_module"}
+    ours |= {f"{form}_{name}" for form in forms for name in ("class", "object")}  # any new name of the task's class
+    assert {name: (one.cls, one.legal) for name, one in found.items()} == {
+        f"test_{form}_{name}": MISSING if f"{form}_{name}" in ours else BROKEN for form in forms for name in targets
+    }
+
+
 def _collect(tmp_path: Path, files: dict[str, str], **more: object) -> dict[str, Classified]:
     root = write(tmp_path, PROJECT)
     existing = files_of(root)

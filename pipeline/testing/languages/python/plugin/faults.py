@@ -20,16 +20,18 @@ _MESSAGE_LIMIT = 2000
 _FRAME_LIMIT = 60
 _SPECIAL_LIMIT = 40
 _EXAMPLE = "<doctest>"
-_BUILT_IN = {*dir(builtins), "NoneType", "function", "coroutine", "generator", "method"}
+_BUILT_IN = {"", *dir(builtins), "NoneType", "function", "coroutine", "generator", "method"}
+_PATCHERS = {"unittest.mock", "mock.mock", "_pytest.monkeypatch"}
 _RUNNER_FILES = re.compile(r"[\\/]_pytest[\\/](raises|python_api|recwarn)\.py$")
 
 _NAME_PATTERNS = (
     re.compile(r"module '(?P<owner>[^']+)' has no attribute '(?P<name>[^']+)'"),
-    re.compile(r"<module '(?P<owner>[^']+)'.*> does not have the attribute '(?P<name>[^']+)'"),
+    re.compile(r"<module '(?P<owner>[^']+)'.*> (?:has no|does not have the) attribute '(?P<name>[^']+)'"),
     re.compile(r"object at (?P<owner>[\w.]+) has no attribute '(?P<name>[^']+)'"),
     re.compile(r"type object '(?P<owner>[^']+)' has no attribute '(?P<name>[^']+)'"),
     re.compile(r"'(?P<owner>[^']+)' object has no attribute '(?P<name>[^']+)'"),
     re.compile(r"cannot import name '(?P<name>[^']+)' from (?:partially initialized module )?'(?P<owner>[^']+)'"),
+    re.compile(r" (?:has no|does not have the) attribute '(?P<name>[^']+)'$"),
     re.compile(r"No module named '(?P<name>[^']+)'"),
     re.compile(r"name '(?P<name>[^']+)' is not defined"),
 )
@@ -151,6 +153,7 @@ class Faults:
             known = self._offers(owner or name)
         elif isinstance(error, AttributeError):
             holder = getattr(error, "obj", None)
+            holder = _to_be_patched(error) if holder is None else holder
             module = owner if owner in sys.modules else ""
             if holder is not None and not module:
                 kind = holder if isinstance(holder, type) else type(holder)
@@ -201,6 +204,15 @@ class Faults:
         called = node.value.func if isinstance(node.value, ast.Call) else None
         name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
         return name == "fail"
+
+
+def _to_be_patched(error: BaseException) -> Any:
+    """Return the object in which `mock` or `monkeypatch` missed an attribute: their error has only its text."""
+    entry: Any = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    frame = entry.tb_frame if entry is not None else None
+    return frame.f_locals.get("target") if frame and frame.f_globals.get("__name__") in _PATCHERS else None
 
 
 def _spans(node: ast.AST, line: int) -> bool:
