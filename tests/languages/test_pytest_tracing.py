@@ -97,3 +97,28 @@ def test_a_test_reaches_what_it_enters_and_no_more(tmp_path: Path, taken: bool) 
         assert entered == expected, test
         assert set(reach[test].references) <= {"core.py", "one.py", "two.py"}
     assert reach["test_second"].references == ("two.py",)
+
+
+def test_a_test_that_enters_very_much_is_seen_in_each_file_that_it_enters_or_opens(tmp_path: Path) -> None:
+    many = "".join(f"def f{number}(): return {number}\n" for number in range(400))
+    files = {
+        "a.py": many,
+        "z.py": "def late(): return 1\n",
+        **{f"data/{number}.txt": "" for number in range(400)},
+        "zero.txt": "",
+        "test_it.py": """
+            from pathlib import Path
+            import a, z
+
+            def test_it():
+                for number in range(400):
+                    getattr(a, f"f{number}")()
+                    Path("data", f"{number}.txt").read_text()
+                assert z.late() == 1 and not Path("zero.txt").read_text()
+            """,
+    }
+    (record,) = measure(write(tmp_path, files), trace=True).records.values()
+    assert record.reach is not None
+    assert {"a.py::f0", "z.py::late", "test_it.py::test_it"} < set(record.reach.functions)
+    assert len(record.reach.functions) < 400
+    assert {"data/0.txt", "zero.txt"} < set(record.reach.doors)

@@ -20,7 +20,7 @@ import pytest
 
 from .cases import Cases
 from .faults import CHAIN_LIMIT, Faults, is_a
-from .tracing import REACH_LIMIT, Tracer
+from .tracing import Tracer
 from .workspace import NOT_OURS, Workspace, imports, nested, path_of
 
 if TYPE_CHECKING:
@@ -447,7 +447,7 @@ class Recorder:
         references = sorted({self._workspace.relative(name) for name in loaded if name} - {""})
         texts = {part.value for part in within if isinstance(part, ast.Constant) and isinstance(part.value, str)}
         named = sorted({self._workspace.file_at(text) for text in texts} - {""})
-        return {"references": references[:REACH_LIMIT], "named": named[:REACH_LIMIT]}
+        return {"references": references, "named": named}
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: Any) -> Generator[None, Any, None]:
