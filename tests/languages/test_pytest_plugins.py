@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from languages.direct import measure, write
+from languages.direct import context_of, files_of, measure, write
 from languages.measured import ends
 
+from pipeline.judge.evidence.compare import expectations, judge_green
 from pipeline.judge.evidence.observation import Ended, RunState
+from pipeline.judge.evidence.red import judge_red
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.python.records import what_to_install
 
@@ -125,3 +127,59 @@ def test_an_outcome_that_only_a_plugin_knows_spoils_no_run(tmp_path: Path) -> No
         "test_strange": Ended.FAILED,
         "test_it": Ended.PASSED,
     }
+
+
+RUNS_AGAIN = """
+import pytest
+from _pytest.runner import runtestprotocol
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    again = [mark.kwargs for mark in item.iter_markers("flaky")]
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    while again and any(report.failed for report in reports):
+        for report in reports if again[0]["told"] else ():
+            report.outcome = "rerun" if report.failed else report.outcome
+            item.ihook.pytest_runtest_logreport(report=report)
+        again.pop()
+        item._initrequest()
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
+def pytest_report_teststatus(report):
+    return ("rerun", "R", "RERUN") if report.outcome == "rerun" else None
+"""
+SHOP = "CALLS = []\n\n\ndef total(prices):\n    CALLS.append(1)\n    return {}\n"
+FLAKY = """
+import pytest
+import shop
+
+
+@pytest.mark.flaky(told={})
+def test_total():
+    assert shop.total([1, 2]) == 3
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("told", [True, False], ids=["as pytest-rerunfailures", "as flaky"])
+def test_a_new_test_that_passes_only_when_it_is_run_again_is_not_green_and_an_old_one_is_as_it_was(
+    tmp_path: Path, *, told: bool
+) -> None:
+    settings = {"pyproject.toml": '[tool.pytest.ini_options]\nmarkers = ["flaky"]\n', "conftest.py": RUNS_AGAIN}
+    before = write(tmp_path, {**settings, "shop.py": SHOP.format(0), "test_old.py": "def test_old(): pass\n"})
+    base, existing = measure(before), files_of(before)
+    root = write(before, {"test_new.py": FLAKY.format(told)})
+    red = judge_red(base, measure(root), measure(root), context_of(base, existing), task="1", tree="red")
+    assert red.legal, red
+    sometimes = measure(write(root, {"shop.py": SHOP.format("sum(prices) if len(CALLS) % 2 == 0 else 0")}))
+    assert ends(sometimes) == {"test_total": Ended.PASSED, "test_old": Ended.PASSED}
+    assert judge_green(red.ledger, sometimes, expectations(base)).not_green == ("test_new.py::test_total",)
+    assert judge_green(None, sometimes, expectations(sometimes)).green, "an old test with such a mark"
+    always = measure(write(root, {"shop.py": SHOP.format("sum(prices)")}))
+    assert judge_green(red.ledger, always, expectations(base)).green
+    assert judge_green(None, sometimes, expectations(always)).green, "an old test with such a mark"

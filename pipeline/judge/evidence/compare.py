@@ -112,7 +112,7 @@ def judge_green(
     baseline = {entry: record for entry, record in baseline.items() if entry not in unproven}
     unread = observation.unread
     suspects, stale, lost = _against(baseline, ledger, records, seen_failing)
-    failing = {entry for entry in must_pass if entry in records and not passed(records[entry])}
+    failing = {entry for entry in must_pass if entry in records and not passes_at_once(records[entry])}
     lost = tuple(dict.fromkeys((*lost, *(entry for entry in must_pass if entry not in records))))
     verdict = GreenFacts(
         uncollected=tuple(sorted(unread.difference(unread_before))),
@@ -140,7 +140,7 @@ def judge_green(
     shown = {records[entry].function for entry in judged if entry in records and passed(records[entry])}
     beside = {e for e in own_ids if records[e].outcome is Ended.SKIPPED and records[e].function in shown}
     own_ids = tuple(entry for entry in own_ids if entry not in beside)  # as RED leaves such cases out
-    not_green = [entry for entry in judged - beside if entry in records and not passed(records[entry])]
+    not_green = [entry for entry in judged - beside if entry in records and not passes_at_once(records[entry])]
     return verdict.model_copy(
         update={
             "not_green": tuple(sorted({*not_green, *empty, *failing} - unproven)),
@@ -212,6 +212,11 @@ def failing(observation: Observation) -> tuple[str, ...]:
 def passed(record: TestRecord) -> bool:
     """Return whether the test passed."""
     return record.outcome in PASSING
+
+
+def passes_at_once(record: TestRecord) -> bool:
+    """Return whether the test passed, and not only when its plugin ran it again: that serves old tests alone."""
+    return passed(record) and record.fault is None
 
 
 def passes(seen: Observation, entry: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.judge.evidence.compare import passed, passes
+from pipeline.judge.evidence.compare import passed, passes, passes_at_once
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure import kept_runs, task_evidence
@@ -72,7 +72,8 @@ async def repeat(
     while ids and len(runs) < times:
         await run(ids, "the new tests over the new code again, must pass", trace=trace and len(runs) == 1)
     alone = Alone(runs[1], took[0]) if took else None
-    unsure = [entry for entry in ids if _disagree(entry, runs)]
+    rerun = {r.id for seen in runs for r in seen.records.values() if passed(r) and not passes_at_once(r)}
+    unsure = [entry for entry in ids if entry in rerun or _disagree(entry, runs)]
     if unsure:
         await run(unsure, _DOUBTED)
     slowed = [entry for entry in unsure if traced and _is_only_slowed(entry, plain, traced)]
@@ -148,7 +149,9 @@ def _disagree(entry: str, runs: Collection[Observation]) -> bool:
 
 def _ended(entry: str, run: Observation) -> str:
     record = run.records.get(entry)
-    return _NOT_RUN if record is None or record.outcome is None else record.outcome.value
+    if record is None or record.outcome is None:
+        return _NOT_RUN
+    return record.outcome.value + (" when run again" if passed(record) and not passes_at_once(record) else "")
 
 
 async def reach_probe(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.characters import as_utf8
 from pipeline.errors import UserError
-from pipeline.judge.evidence.compare import passed
+from pipeline.judge.evidence.compare import passed, passes_at_once
 from pipeline.judge.evidence.observation import Ended, Layout, Observation, TestRecord
 from pipeline.judge.evidence.red import NO_NEW_TEST, RedFacts, derive_new_ids, judge_red
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
@@ -214,8 +214,8 @@ async def tdd_green(ctx: VerificationContext, question: Question) -> TddDocument
         JudgedTest(
             id=record.id,
             measured=record.outcome.value if record.outcome is not None else "not run",
-            holds=passed(record),
-            why="" if passed(record) else red_green.said(record),
+            holds=passes_at_once(record),
+            why="" if passes_at_once(record) else red_green.said(record),
         )
         for record in judged
     )

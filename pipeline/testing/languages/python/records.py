@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from pipeline.judge.evidence.observation import (
+    PASSING,
     Case,
     CollectionError,
     Ended,
@@ -286,6 +287,7 @@ def _tests(sessions: Sequence[Session], everything: Sequence[Record]) -> dict[st
 def _ended(test: TestRecord, finished: Finished) -> TestRecord:
     """Return the record completed by its worst phase; of equal ones the first counts, and re-runs do not.
 
+    A test that passes when it is run again has the fault that it showed before. Its own task does not accept that.
     A sub-test that was skipped says nothing of its test, which has a report of its own.
     """
     left_out = [phase for phase in finished.phases if phase.sub and phase.outcome in {"skipped", "xfailed"}]
@@ -295,6 +297,7 @@ def _ended(test: TestRecord, finished: Finished) -> TestRecord:
     whole = worst is not None and (worst.outcome != "passed" or called)
     unlimited = Ended(worst.outcome) if worst is not None and whole else Ended.CRASHED
     outcome = Ended.TIMED_OUT if finished.timed_out else unlimited
+    rerun = [phase.fault for phase in finished.phases if phase.outcome == "rerun" and outcome in PASSING]
     if worst is not None and test.outcome is not None and badness(test.outcome) < badness(outcome):
         return test  # two items with the same id: the worse one speaks
     return test.model_copy(
@@ -302,7 +305,7 @@ def _ended(test: TestRecord, finished: Finished) -> TestRecord:
             "outcome": outcome,
             "phase": worst.when if worst is not None else "",
             "reason": worst.reason if worst is not None else "",
-            "fault": worst.fault if worst is not None else None,
+            "fault": next(filter(None, (worst.fault if worst is not None else None, *rerun)), None),
             "reach": finished.reach,
         }
     )

@@ -183,6 +183,7 @@ class Recorder:
         self._tracer = Tracer(self._workspace) if request["trace"] else None
         self._now = time.monotonic  # tests put other clocks in its place
         self._phases: dict[str, list[dict[str, Any]]] = {}
+        self._made: list[dict[str, Any]] = []  # each failure, and so those of which a plugin that runs again tells none
         self._imported: dict[str, list[tuple[int, str, str]]] = {}
         self._timed_out = False
 
@@ -336,7 +337,7 @@ class Recorder:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, None]:
         identifier = self._faults.portable(item.nodeid)
-        self._phases[item.nodeid] = []
+        self._phases[item.nodeid], self._made = [], []
         self._timed_out = False
         began = self._now()
         self._records.write("start", id=identifier)
@@ -349,6 +350,8 @@ class Recorder:
         if self._tracer is not None:
             reach = {**self._tracer.stop(item), **self._looked_at(item)}
         phases = self._phases.pop(item.nodeid)
+        told = [phase["fault"] for phase in phases]
+        phases += [made for made in self._made if made["fault"] not in told]
         if outcome.excinfo is not None:
             return  # KeyboardInterrupt or pytest.exit: the test has no result, whatever its first phases were
         taken = round(self._now() - began, 4)
@@ -398,7 +401,8 @@ class Recorder:
         if outcome.excinfo is None and call.excinfo is not None and not is_a(call.excinfo.value, "Skipped", "SkipTest"):
             # it travels with the report, which sub-tests and re-runs make several of
             document = self._workspace.relative(path_of(item)) if is_doctest(item) else ""
-            outcome.get_result().redfirst_fault = self._faults.describe(call.excinfo.value, document)
+            outcome.get_result().redfirst_fault = fault = self._faults.describe(call.excinfo.value, document)
+            self._made.append({"when": call.when, "outcome": "rerun", "reason": "", "fault": fault, "sub": False})
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
