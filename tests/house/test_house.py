@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 15493,
-    "pipeline/app": 10530,
-    "pipeline/steps": 6865,
-    "pipeline/faces": 6740,
+    "pipeline/testing": 15525,
+    "pipeline/app": 10573,
+    "pipeline/steps": 6885,
+    "pipeline/faces": 6741,
     "pipeline/agents": 6363,
-    "pipeline/judge": 5281,
+    "pipeline/judge": 5290,
     "pipeline/matrix": 4516,
     "pipeline/sandbox": 3679,
-    "pipeline/run": 3255,
+    "pipeline/run": 3260,
     "pipeline/config": 1745,
-    "pipeline/repo": 1470,
+    "pipeline/repo": 1482,
     "pipeline": 1286,
     "todo": 1104,
-    "pipeline/queue": 1437,
+    "pipeline/queue": 1450,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_764
+IN_ALL: Final = 69_899
 MODULES: Final = 499
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""
