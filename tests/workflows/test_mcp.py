@@ -74,7 +74,7 @@ async def test_check_30_an_agent_runs_polls_and_cancels_and_cannot_approve(tmp_p
             ("recipe_invalid", "asks readers alone", {"spec": OWN.format(name="w", agent="make", more="")}),
             (
                 "recipe_invalid",
-                "not choose the model",
+                "chooses its model",
                 {"spec": OWN.format(name="m", agent="check", more=", model: x")},
             ),
             ("recipe_invalid", "[unknown_role]", {"spec": OWN.format(name="m", agent="chek", more="")}),
