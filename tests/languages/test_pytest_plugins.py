@@ -183,3 +183,52 @@ def test_a_new_test_that_passes_only_when_it_is_run_again_is_not_green_and_an_ol
     always = measure(write(root, {"shop.py": SHOP.format("sum(prices)")}))
     assert judge_green(red.ledger, always, expectations(base)).green
     assert judge_green(None, sometimes, expectations(always)).green, "an old test with such a mark"
+
+
+GATHERS = """
+import pytest
+
+GATHERED = []
+
+
+def equal(found, wanted):
+    if found != wanted:
+        GATHERED.append(f"{found!r} is not {wanted!r}")
+
+
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if GATHERED:
+        report.outcome, report.longrepr = "failed", "\\n".join(GATHERED)
+        GATHERED.clear()
+        try:
+            raise AssertionError(report.longrepr)
+        except AssertionError:
+            call.excinfo = pytest.ExceptionInfo.from_current()
+"""
+CHECKS = """
+import gathers
+import shop
+
+
+def test_total():
+    gathers.equal(shop.total([1, 2]), 3)
+
+
+def test_nothing_of_ours():
+    gathers.equal(1, 2)
+"""
+
+
+@pytest.mark.slow
+def test_checks_that_a_plugin_gathers_as_pytest_check_does_are_red_where_they_reach_the_code(tmp_path: Path) -> None:
+    write(tmp_path / "installed", {"gathers.py": GATHERS})
+    options = '[tool.pytest.ini_options]\naddopts = "-p gathers"\npythonpath = [".", "../installed"]\n'
+    before = write(tmp_path / "ours", {"pyproject.toml": options, "shop.py": SHOP.format(0)})
+    base, existing = measure(before), files_of(before)
+    root = write(before, {"test_new.py": CHECKS})
+    traced = [measure(root, trace=True) for _ in range(2)]
+    red = judge_red(base, *traced, context_of(base, existing), task="1", tree="red")
+    assert list(red.ledger.red) == ["test_new.py::test_total"]
+    assert [refusal.id for refusal in red.illegal] == ["test_new.py::test_nothing_of_ours"]
