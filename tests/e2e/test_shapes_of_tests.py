@@ -20,6 +20,7 @@ from kit import (
     SPLIT,
     SPLIT_ACCEPTED,
     TASK,
+    TEST_GREET_NEW,
     Project,
     judge,
     make_project,
@@ -296,3 +297,36 @@ def test_what_a_task_may_mend_itself_stops_nothing(message: str, made: tuple[str
     )
     assert (why_unloadable(seen, ["tests/test_a.py"], made) is not None) is stops
     assert why_unloadable(seen, ["tests/test_b.py"], made) is None
+
+
+# --- cases whose ids are others in each run ---------------------------------------------------------------------------
+
+UUIDS = """import uuid
+
+import pytest
+from greet import greet
+
+
+@pytest.mark.parametrize("name", ["", str(uuid.uuid4())])
+def test_a_name(name):
+    if name:
+        assert greet(name) == f"Hello, {name}!"
+    else:
+        with pytest.raises(ValueError):
+            greet(name)
+"""
+
+
+@pytest.mark.broad(but_first=1)
+@pytest.mark.parametrize("whose", ["the project's", "the task's"])
+def test_cases_with_other_ids_in_each_run_are_named_once_and_their_writer_is_told_what_to_do(
+    tmp_path: Path, whose: str
+) -> None:
+    old = UUIDS.replace('["", ', '["Ada", ') if whose == "the project's" else ""
+    project = make_project(tmp_path, {**FILES, **({"tests/test_ids.py": old} if old else {})})
+    project.use_script(
+        answers(FILES, {"tests/test_new.py": TEST_GREET_NEW if old else UUIDS}, {"greet.py": GREET_DONE}), FAST
+    )
+    ran = project.redfirst("run", "GAL-1")
+    assert "Give each case the same id in every run" in ran.stdout + ran.stderr
+    assert project.rows()[-1] == ("any/ENV_BROKEN" if old else "write-tests/ILLEGAL_RED")

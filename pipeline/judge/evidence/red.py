@@ -85,6 +85,19 @@ def failing_since(before: Observation, after: Observation) -> frozenset[str]:
     return frozenset(e for e, record in after.records.items() if e in known and _fails_since(known[e], record))
 
 
+def other_ids(once: Observation, again: Observation) -> dict[str, str]:
+    """Return the functions whose cases have other ids in each of two runs of the same tests, with what to do."""
+    first, second = (
+        {record.function: entry for entry, record in one.records.items() if entry not in other.records}
+        for one, other in ((once, again), (again, once))
+    )
+    return {
+        function: f"{first[function]} was {second[function]} in the next run, so its cases cannot be compared. "
+        "Give each case the same id in every run, as by fixed values"
+        for function in first.keys() & second.keys()
+    }
+
+
 def _fails_since(before: TestRecord, now: TestRecord) -> bool:
     return before.outcome in PASSING and now.ran and now.outcome not in PASSING
 
