@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import REDFIRST
 from typer.testing import CliRunner, Result
 
 from pipeline.errors import UserError
@@ -234,6 +236,16 @@ def test_the_first_issue_makes_the_tracker(repository: Repository) -> None:
     assert not (repository.root / "TODO").exists()
     repository.run("new", "--title", "First", "--id", "A-1", "--category", "Core")
     assert "[A-1](A-1.md) First" in repository.text("README.md")
+
+
+@pytest.mark.slow
+def test_of_issues_that_are_filed_at_once_each_gets_a_number_and_a_line(repository: Repository) -> None:
+    titles = [f"One of many {number}" for number in range(6)]
+    filing = [subprocess.Popen([REDFIRST, "issue", "new", "--title", t], cwd=repository.root) for t in titles]
+    assert [process.wait(timeout=300) for process in filing] == [0] * len(titles)
+    filed = [repository.text(f"GAL-{number}.md") for number in range(41, 47)]
+    assert all(any(f"title: {title}" in text for text in filed) for title in titles)
+    assert all(f" {title}\n" in repository.text("README.md") for title in titles)
 
 
 def test_an_id_is_taken_whatever_its_case_and_the_nearest_is_offered(repository: Repository) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -70,10 +71,24 @@ def user_errors(folder: Path) -> Generator[None]:
 
 @contextmanager
 def tracker_in(root: Path | None) -> Generator[tuple[Path, todo.Tracker]]:
-    """Yield the tracker of a repository with its folder; what it refuses is the error that `main` renders."""
+    """Yield the tracker of a repository with its folder; what it refuses is the error that `main` renders.
+
+    One command at a time has it.
+    """
     folder = folder_of(root)
-    with user_errors(folder):
+    with user_errors(folder), _one_writer(folder):
         yield folder, todo.Tracker(todo.FolderSource(folder))
+
+
+@contextmanager
+def _one_writer(folder: Path) -> Generator[None]:
+    """Let one command at a time read the tracker and write it: of two that file at once, each gets its own number."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # where folders cannot be locked, `write_edits` compares all the same
+            handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            held.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def say_written(folder: Path, issue_id: str) -> None:
@@ -407,9 +422,10 @@ def _tracker(folder: Path) -> todo.Tracker:
 
 def _filed(folder: Path, wanted: todo.NewIssue, edited: str | None = None) -> tuple[str, tuple[str, ...]]:
     """File an issue; return its id and the names of the files that were written."""
-    filed, edits = _tracker(folder).create(wanted, edited)
-    folder.mkdir(exist_ok=True)
-    todo.write_edits(folder, edits)
+    with _one_writer(folder):
+        filed, edits = _tracker(folder).create(wanted, edited)
+        folder.mkdir(exist_ok=True)
+        todo.write_edits(folder, edits)
     return filed, tuple(edits)
 
 
