@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from pipeline.queue.slots import FleetTaken, LocalTaken
 
-_PROGRAM: Final = "import redfirst; redfirst.main()"
+_PROGRAM: Final = "import os, redfirst; os.read(0, 1) and redfirst.main()"
+"""It waits until its order says that it was begun: one that no order knows of would be taken for a person's."""
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None)
 _BUG: Final = 1
@@ -48,7 +49,7 @@ class End:
 
 
 class Driver:
-    """One driver, from its start to its end: `redfirst` with some words.
+    """One driver, from its start to its end: `redfirst` with some words. Before `begin` it does nothing.
 
     Args:
         order: What it is for.
@@ -82,7 +83,7 @@ class Driver:
                     [sys.executable, "-P", "-c", _PROGRAM, *argv, "--json"],
                     cwd=cwd,
                     env=dict(environ),
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=document,
                     stderr=said,
                     pass_fds=tuple(slots.handles),
@@ -92,6 +93,12 @@ class Driver:
         self.pid = self._process.pid
         self.handle = os.pidfd_open(self.pid)
         """A descriptor that can be read once it has ended."""
+
+    def begin(self) -> None:
+        """Let it go, since its order says so."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError), self._process.stdin as waits:  # it may have been stopped
+                waits.write(b"1")
 
     def stop(self) -> None:
         """Ask it to stop, with everything kept so that the run can go on."""

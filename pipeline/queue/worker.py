@@ -203,39 +203,48 @@ class Worker:
 
     def _start(self, name: str) -> None:
         """Start the driver of an order, unless somebody else has, or took the last slot."""
-        with self.log.locked() as log:
-            order = log.orders[name]
-            is_free = order.state in {"queued", "started"} and not order.is_driven
-            slots = self.slots.take(self.knows.slots(order), name) if is_free else None
-            if slots is None:
-                self._news = True  # another worker was quicker: there may be something else to begin
-                return
-            said = log.folder / "logs" / f"{name}-{len(order.drivers) + 1}.log"
-            try:
-                driver = Driver(
-                    name,
-                    self.knows.argv(order),
-                    cwd=self.folder,
-                    environ=self.environ,
-                    log=said,
-                    slots=slots,
+        with contextlib.ExitStack() as unknown:
+            with self.log.locked() as log:
+                order = log.orders[name]
+                is_free = order.state in {"queued", "started"} and not order.is_driven
+                slots = self.slots.take(self.knows.slots(order), name) if is_free else None
+                if slots is None:
+                    self._news = True  # another worker was quicker: there may be something else to begin
+                    return
+                said = log.folder / "logs" / f"{name}-{len(order.drivers) + 1}.log"
+                try:
+                    driver = Driver(
+                        name,
+                        self.knows.argv(order),
+                        cwd=self.folder,
+                        environ=self.environ,
+                        log=said,
+                        slots=slots,
+                    )
+                except BaseException:
+                    slots.give_back()
+                    raise
+                self._drivers.append(driver)
+                unknown.callback(self._drop, driver)
+                if self._signals:  # it came just now, and did not reach this one
+                    driver.stop()
+                one = ProcessId.of(driver.pid)  # None where it has ended already
+                log.add(
+                    order_lines.OrderStarted(
+                        order=name,
+                        pid=driver.pid,
+                        start_time=one.start_time if one is not None else 0,
+                        boot_id=one.boot_id if one is not None else "",
+                        log=str(said),
+                    )
                 )
-            except BaseException:
-                slots.give_back()
-                raise
-            self._drivers.append(driver)
-            if self._signals:  # it came just now, and did not reach this one
-                driver.stop()
-            one = ProcessId.of(driver.pid)  # None where it has ended already
-            log.add(
-                order_lines.OrderStarted(
-                    order=name,
-                    pid=driver.pid,
-                    start_time=one.start_time if one is not None else 0,
-                    boot_id=one.boot_id if one is not None else "",
-                    log=str(said),
-                )
-            )
+            unknown.pop_all()
+            driver.begin()
+
+    def _drop(self, driver: Driver) -> None:
+        """End a driver that was not begun, since its order could not be written."""
+        self._lost.add(driver.order)
+        driver.stop()
 
     # --- ending ----------------------------------------------------------------------------------------------------
 

@@ -186,7 +186,7 @@ class Machine:
 
     def drivers(self) -> list[int]:
         """Return its drivers, as the host sees them."""
-        return [pid for pid, argv in self.processes().items() if "import redfirst; redfirst.main()" in argv]
+        return [pid for pid, argv in self.processes().items() if "and redfirst.main()" in argv]
 
     def kill(self) -> None:
         """Take its power away; return when nothing of it is left."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 from fleet.chaos import ChaosFleet, Pace, needs_machines
 from postgres import needs_postgres
@@ -130,6 +131,33 @@ def test_33_what_a_machine_had_published_before_it_was_lost_is_not_done_again(tm
         two.stop()
         fleet.lost_nothing()
         assert fleet.asked("GAL-1") == 7
+
+
+FALLS = """
+CREATE SEQUENCE starts;
+CREATE FUNCTION falls() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF NEW.kind = 'order_started' AND nextval('starts') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER falls BEFORE INSERT ON redfirst_lines FOR EACH ROW EXECUTE FUNCTION falls();
+"""
+
+
+def test_33_a_driver_does_nothing_of_which_the_server_does_not_take_that_it_was_begun(
+    tmp_path: Path, own: Server
+) -> None:
+    with fleet_of(tmp_path, own, 1, machines=1) as fleet:
+        (one,) = fleet.machines
+        with psycopg.connect(own.dsn()) as session:
+            session.execute(FALLS)
+        fleet.order(1)
+        one.start()
+        fleet.until_done()
+        one.stop()
+        fleet.lost_nothing()
+        assert "the orders can be had again" in (one.folder / "said").read_text()
+        assert [line["kind"] for line in fleet.journal("GAL-1")].count("run_resumed") == 0
+        assert (fleet.orders()[0].deaths, fleet.asked("GAL-1")) == (0, 7)
 
 
 def test_a_run_that_was_only_brought_here_goes_on_with_the_flags_of_its_order(tmp_path: Path, own: Server) -> None:

@@ -25,10 +25,10 @@ PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15525,
     "pipeline/app": 10573,
-    "pipeline/steps": 6885,
-    "pipeline/faces": 6741,
+    "pipeline/steps": 6892,
+    "pipeline/faces": 6751,
     "pipeline/agents": 6363,
-    "pipeline/judge": 5290,
+    "pipeline/judge": 5302,
     "pipeline/matrix": 4516,
     "pipeline/sandbox": 3679,
     "pipeline/run": 3260,
@@ -36,10 +36,10 @@ CEILINGS: Final = {
     "pipeline/repo": 1482,
     "pipeline": 1286,
     "todo": 1104,
-    "pipeline/queue": 1450,
+    "pipeline/queue": 1461,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_899
+IN_ALL: Final = 69_939
 MODULES: Final = 499
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""
