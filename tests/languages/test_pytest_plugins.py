@@ -228,7 +228,7 @@ def test_checks_that_a_plugin_gathers_as_pytest_check_does_are_red_where_they_re
     before = write(tmp_path / "ours", {"pyproject.toml": options, "shop.py": SHOP.format(0)})
     base, existing = measure(before), files_of(before)
     root = write(before, {"test_new.py": CHECKS})
-    traced = [measure(root, trace=True) for _ in range(2)]
-    red = judge_red(base, *traced, context_of(base, existing), task="1", tree="red")
+    once, again = measure(root, trace=True), measure(root, trace=True)
+    red = judge_red(base, once, again, context_of(base, existing), task="1", tree="red")
     assert list(red.ledger.red) == ["test_new.py::test_total"]
     assert [refusal.id for refusal in red.illegal] == ["test_new.py::test_nothing_of_ours"]
