@@ -141,7 +141,7 @@ def _failed(record: TestRecord, fault: Fault, context: Context) -> Classified:
     if fault.missing_fixture:
         return _no(RedClass.TEST_BROKEN, f"asks for the fixture {fault.missing_fixture!r}, which nobody defines")
     frame = fault.last_own_frame
-    if frame is None and fault.raised.is_a("AssertionError") and _reached(record, context):
+    if frame is None and fault.frames and fault.raised.is_a("AssertionError") and _reached(record, context):
         return _assertion(record, fault, context)  # a plugin raises what the test's checks have gathered
     if frame is None:
         return _no(
