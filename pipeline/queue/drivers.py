@@ -75,6 +75,7 @@ class Driver:
     ) -> None:
         self.order = order
         self.slots = slots
+        self.log = log
         self._result = log.with_suffix(".json")
         with disk(log):
             log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

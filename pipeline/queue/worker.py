@@ -203,31 +203,13 @@ class Worker:
 
     def _start(self, name: str) -> None:
         """Start the driver of an order, unless somebody else has, or took the last slot."""
-        with contextlib.ExitStack() as unknown:
+        with contextlib.ExitStack() as unless_written:
             with self.log.locked() as log:
-                order = log.orders[name]
-                is_free = order.state in {"queued", "started"} and not order.is_driven
-                slots = self.slots.take(self.knows.slots(order), name) if is_free else None
-                if slots is None:
+                driver = self._driver(log, log.orders[name])
+                if driver is None:
                     self._news = True  # another worker was quicker: there may be something else to begin
                     return
-                said = log.folder / "logs" / f"{name}-{len(order.drivers) + 1}.log"
-                try:
-                    driver = Driver(
-                        name,
-                        self.knows.argv(order),
-                        cwd=self.folder,
-                        environ=self.environ,
-                        log=said,
-                        slots=slots,
-                    )
-                except BaseException:
-                    slots.give_back()
-                    raise
-                self._drivers.append(driver)
-                unknown.callback(self._drop, driver)
-                if self._signals:  # it came just now, and did not reach this one
-                    driver.stop()
+                unless_written.callback(self._drop, driver)
                 one = ProcessId.of(driver.pid)  # None where it has ended already
                 log.add(
                     order_lines.OrderStarted(
@@ -235,11 +217,30 @@ class Worker:
                         pid=driver.pid,
                         start_time=one.start_time if one is not None else 0,
                         boot_id=one.boot_id if one is not None else "",
-                        log=str(said),
+                        log=str(driver.log),
                     )
                 )
-            unknown.pop_all()
+            unless_written.pop_all()
             driver.begin()
+
+    def _driver(self, log: OrderLog, order: Order) -> Driver | None:
+        """Return a driver for an order that waits to begin, None where the order or the last slot is taken."""
+        is_free = order.state in {"queued", "started"} and not order.is_driven
+        slots = self.slots.take(self.knows.slots(order), order.id) if is_free else None
+        if slots is None:
+            return None
+        said = log.folder / "logs" / f"{order.id}-{len(order.drivers) + 1}.log"
+        try:
+            driver = Driver(
+                order.id, self.knows.argv(order), cwd=self.folder, environ=self.environ, log=said, slots=slots
+            )
+        except BaseException:
+            slots.give_back()
+            raise
+        self._drivers.append(driver)
+        if self._signals:  # it came just now, and did not reach this one
+            driver.stop()
+        return driver
 
     def _drop(self, driver: Driver) -> None:
         """End a driver that was not begun, since its order could not be written."""
@@ -282,12 +283,10 @@ class Worker:
             self.failed += 1
             why = f"{MOST_DEATHS} drivers died of it, the last one by {end.note}"
             return [died, order_lines.OrderDropped(order=name, why=why)]
-        if end.outcome is Outcome.REJECTED and end.reason in _BUSY:
+        is_busy = end.outcome is Outcome.REJECTED and end.reason in _BUSY
+        if is_busy or end.reason is Reason.SUPERSEDED:
             self._busy[name] = time.monotonic() + _BUSY_S
-            return [order_lines.OrderLeft(order=name, why="busy", note=end.note)]
-        if end.reason is Reason.SUPERSEDED:
-            self._busy[name] = time.monotonic() + _BUSY_S
-            return [order_lines.OrderLeft(order=name, why="superseded", note=end.note)]
+            return [order_lines.OrderLeft(order=name, why="busy" if is_busy else "superseded", note=end.note)]
         self.failed += end.outcome not in _WELL
         run = self.knows.run_at(end.run) if end.run else None
         self._ended |= {run} if run is not None else set()
