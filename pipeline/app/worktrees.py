@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shlex
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -22,7 +21,7 @@ from pipeline.queue.orders import fleet_for, log_of
 from pipeline.repo import GitError, Repository
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules, has_submodules
-from pipeline.run.files import to_json, write_atomic
+from pipeline.run.files import locked, to_json, write_atomic
 from pipeline.run.ignored import bring_ignored
 from pipeline.run.preconditions import known_base, refuse_claimed
 from pipeline.run.run import Run
@@ -31,7 +30,7 @@ from pipeline.run.store import OWNER, WORKFLOW, is_on, issue_of
 from pipeline.run.summary_facts import commits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
     T = TypeVar("T")
@@ -89,7 +88,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     base, tip, slug = at.base, at.tip, slug_of(at.title)
     read_config(repository, tip, options.flags, options.environ)  # what no run could begin with is said first
     # `git worktree add` is not safe in parallel: one at a time.
-    with _locked(repository.common_dir) as lock:
+    with locked(repository.common_dir) as lock:
         try:
             old = _left(repository, options)
             if old is not None:
@@ -260,14 +259,3 @@ def free_places(repository: Repository, name: str) -> Iterator[tuple[str, Path]]
         folder = main.parent / f"{main.name}-{numbered}"
         if not (os.path.lexists(folder) or folder.resolve() in known):
             yield numbered, folder
-
-
-@contextmanager
-def _locked(folder: Path) -> Generator[int]:
-    """Hold a flock on a folder, and lend its handle: no file is made, so none can be left."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield handle
-    finally:
-        os.close(handle)

@@ -8,6 +8,7 @@ short of setting the clock (ADR-R23).
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import stat
@@ -111,6 +112,17 @@ def write_atomic(
             raise
         if durable:
             os.fsync(folder)
+
+
+@contextmanager
+def locked(folder: Path) -> Generator[int]:
+    """Hold a flock on a folder, and lend its handle: no file is made, so none can be left."""
+    handle = os.open(folder, _FOLDER)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def remove_abandoned(path: Path) -> None:

@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15525,
-    "pipeline/app": 10573,
+    "pipeline/app": 10564,
     "pipeline/steps": 6892,
-    "pipeline/faces": 6751,
+    "pipeline/faces": 6749,
     "pipeline/agents": 6363,
     "pipeline/judge": 5302,
     "pipeline/matrix": 4516,
     "pipeline/sandbox": 3679,
-    "pipeline/run": 3260,
+    "pipeline/run": 3269,
     "pipeline/config": 1745,
     "pipeline/repo": 1482,
     "pipeline": 1286,
     "todo": 1104,
-    "pipeline/queue": 1461,
+    "pipeline/queue": 1459,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_939
+IN_ALL: Final = 69_935
 MODULES: Final = 499
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -70,24 +69,24 @@ def user_errors(folder: Path) -> Generator[None]:
 
 
 @contextmanager
-def tracker_in(root: Path | None) -> Generator[tuple[Path, todo.Tracker]]:
+def tracker_in(root: Path | None, *, writes: bool = False) -> Generator[tuple[Path, todo.Tracker]]:
     """Yield the tracker of a repository with its folder; what it refuses is the error that `main` renders.
 
-    One command at a time has it.
+    Of the commands that write, one at a time has it.
     """
     folder = folder_of(root)
-    with user_errors(folder), _one_writer(folder):
+    with user_errors(folder), _one_writer(folder) if writes else contextlib.nullcontext():
         yield folder, todo.Tracker(todo.FolderSource(folder))
 
 
 @contextmanager
 def _one_writer(folder: Path) -> Generator[None]:
     """Let one command at a time read the tracker and write it: of two that file at once, each gets its own number."""
+    from pipeline.run.files import locked
+
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):  # where folders cannot be locked, `write_edits` compares all the same
-            handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            held.callback(os.close, handle)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            held.enter_context(locked(folder.parent))
         yield
 
 
@@ -302,7 +301,7 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
             if tracker.raw(todo.file_name(issue_id)) is None:
                 raise  # one that is there, but broken, is to be mended
     open_editor(folder / todo.file_name(issue_id))
-    with tracker_in(root) as (_, tracker):
+    with tracker_in(root, writes=True) as (_, tracker):
         found = [problem for problem in todo.lint(tracker) if problem.path == todo.file_name(issue_id)]
         if not found:  # the line that lists it shows its status and title
             todo.write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status, former))
@@ -327,7 +326,7 @@ def set_status(
       redfirst issue status GAL-39 done
     """
     wanted = _status(status)
-    with tracker_in(root) as (folder, tracker):
+    with tracker_in(root, writes=True) as (folder, tracker):
         issue_id = tracker.named(issue_id)
         todo.write_edits(folder, tracker.set_status(issue_id, wanted))
     say_written(folder, issue_id)
@@ -347,7 +346,7 @@ def comment(
       redfirst issue comment GAL-39 "The name is checked now." --dir ../shop
     """
     day = _today()
-    with tracker_in(root) as (folder, tracker):
+    with tracker_in(root, writes=True) as (folder, tracker):
         issue_id = tracker.named(issue_id)
         todo.write_edits(folder, tracker.comment(issue_id, day, text))
     say_written(folder, issue_id)
