@@ -25,10 +25,10 @@ PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15525,
     "pipeline/app": 10564,
-    "pipeline/steps": 6892,
+    "pipeline/steps": 6886,
     "pipeline/faces": 6749,
     "pipeline/agents": 6363,
-    "pipeline/judge": 5302,
+    "pipeline/judge": 5308,
     "pipeline/matrix": 4516,
     "pipeline/sandbox": 3679,
     "pipeline/run": 3269,

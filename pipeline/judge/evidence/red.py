@@ -85,19 +85,6 @@ def failing_since(before: Observation, after: Observation) -> frozenset[str]:
     return frozenset(e for e, record in after.records.items() if e in known and _fails_since(known[e], record))
 
 
-def other_ids(once: Observation, again: Observation) -> dict[str, str]:
-    """Return the functions whose cases have other ids in each of two runs of the same tests, with what to do."""
-    first, second = (
-        {record.function: entry for entry, record in one.records.items() if entry not in other.records}
-        for one, other in ((once, again), (again, once))
-    )
-    return {
-        function: f"{first[function]} was {second[function]} in the next run, so its cases cannot be compared. "
-        "Give each case the same id in every run, as by fixed values"
-        for function in first.keys() & second.keys()
-    }
-
-
 def _fails_since(before: TestRecord, now: TestRecord) -> bool:
     return before.outcome in PASSING and now.ran and now.outcome not in PASSING
 
@@ -166,6 +153,35 @@ def judge_red(
         only_moved=only_moved,
         ledger=ledger,
     )
+
+
+def with_other_ids(
+    verdict: RedFacts, before: Observation, once: Observation, again: Observation, tests_to_change: frozenset[str]
+) -> RedFacts:
+    """Return the facts where cases have other ids in each of two runs of the same tests: these cannot be compared.
+
+    Who wrote the task's tests mends its own. Of those that it may not change the project has to.
+
+    Args:
+        verdict: What was judged else.
+        before: The tests of `task_start`.
+        once: A run of the tests of the task.
+        again: The next run of the same tests.
+        tests_to_change: Ids, functions or files of old tests that the task may change or remove.
+    """
+    first, second = (
+        {record.function: entry for entry, record in one.records.items() if entry not in other.records}
+        for one, other in ((once, again), (again, once))
+    )
+    told = {
+        function: f"{first[function]} was {second[function]} in the next run, so its cases cannot be compared. "
+        "Give each case the same id in every run, as by fixed values"
+        for function in sorted(first.keys() & second.keys())
+    }
+    kept = {record.function for record in before.records.values() if not may_change(record, tests_to_change)}
+    refused = (Refusal(id=e, cls=RedClass.TEST_BROKEN, message=said) for e, said in told.items() if e not in kept)
+    env_broken = verdict.env_broken or next((said for function, said in told.items() if function in kept), None)
+    return verdict.model_copy(update={"env_broken": env_broken, "illegal": (*refused, *verdict.illegal)})
 
 
 def _without_skipped(after: Observation, everything: Mapping[str, Classified]) -> dict[str, Classified]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.judge.evidence import red_classes
 from pipeline.judge.evidence.observation import PASSING, Observation
-from pipeline.judge.evidence.red import RedFacts, Refusal, derive_new_ids, judge_red, may_change, other_ids
+from pipeline.judge.evidence.red import RedFacts, derive_new_ids, judge_red, may_change, with_other_ids
 from pipeline.judge.evidence.renamed_tests import carried, moved
 from pipeline.judge.reports.fields import Evidence, Report
 from pipeline.judge.reports.tasks import Task, adds_tests, taken_away
@@ -176,10 +176,6 @@ async def _red_over(
     new = frozenset(derive_new_ids(before, after, allowed)) | (asked & after.records.keys())
     after = with_undeclared(ctx, after, composed, production, side)
     traced = await measure(ctx, composed, Selection(ids=new), trace=True, what=_words(ctx, over)[1]) if new else after
-    varying = other_ids(after, traced)
-    kept = {record.function for record in first.records.values() if not may_change(record, allowed)}
-    if old := sorted(varying.keys() & kept):
-        raise UnmeasurableError(varying[old[0]])
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
     merged = after.model_copy(update={"records": {**after.records, **seen}})
     symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))
@@ -215,9 +211,7 @@ async def _red_over(
         renames=renames,
     )
     verdict = with_varied(ctx.checkout.root, composed, verdict, merged)
-    if varying:
-        told = (Refusal(id=e, cls=red_classes.RedClass.TEST_BROKEN, message=said) for e, said in varying.items())
-        verdict = verdict.model_copy(update={"illegal": (*told, *verdict.illegal)})
+    verdict = with_other_ids(verdict, first, after, traced, allowed)
     more = [e for e in fed if e in after.records and not may_change(before.records[e], allowed)]
     if verdict.only_removed and not _only_deletes(ctx, task, set(paths) - {*renames, *renames.values()}, composed):
         # leave to change is no leave to remove, and beside a removal nothing else may change: @check looks at it
