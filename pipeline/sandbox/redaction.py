@@ -39,6 +39,8 @@ _HARMLESS_NAME: Final = re.compile(
 _DOTENV_BYTES: Final = 4_000_000
 _EXAMPLES: Final = frozenset({".example", ".sample", ".template", ".dist"})
 _WORD: Final = re.compile(r"[A-Za-z]{1,15}")
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z][a-z]{0,14}|[A-Z]{1,15}")
+"""What passwords of development are: `password`, `postgres`. Without it nobody could say the word."""
 _IN_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@")
 
 _END: Final = rb"(?![A-Za-z0-9_-])"
@@ -140,12 +142,12 @@ def redacted_text(text: str, secrets: Collection[str], *, shapes: bool = False) 
 def secrets_of(environ: Mapping[str, str]) -> frozenset[str]:
     """Return the values of variables with secret-sounding names, and the passwords in URLs.
 
-    A name that says it for sure (PASSWORD, TOKEN ...) counts whatever the value; one that may be a setting (KEY, AUTH,
-    COOKIE) counts unless the value is one plain word. Names of sockets, files and the like never count.
+    A name that says it for sure (PASSWORD, TOKEN ...) counts, and one that may be a setting (KEY, AUTH, COOKIE) unless
+    the value is one word. Names of sockets, files and the like never count, nor does a plain word as value.
     """
     found = {value for name, value in environ.items() if _is_secret(name.upper(), value)}
     found.update(password for value in environ.values() for password in _IN_URL.findall(value))
-    return frozenset(value for value in found if len(value) >= SHORTEST)
+    return frozenset(value for value in found if len(value) >= SHORTEST and not _PLAIN_WORD.fullmatch(value))
 
 
 def dotenv(worktree: Path) -> dict[str, str]:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import string
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +14,7 @@ from encoded import ENCODINGS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.agents.backends.protocol import AgentResult, Ended
-from pipeline.agents.dispatch.transcript import redacted_answer
+from pipeline.agents.dispatch.transcript import redacted_report
 from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
 from pipeline.judge.evidence.observation import Ended as Outcome
 from pipeline.run.info import RunInfo
@@ -60,18 +58,14 @@ def test_a_report_stays_json_with_only_the_secret_gone(report: dict[str, str], s
     assert clean.keys() == report.keys()
 
 
-def answered(**said: bytes) -> AgentResult:
-    text = {"stdout": b"", "stderr": b"", **said}
-    return AgentResult(Ended.OK, 1.0, 0, None, said.get("report_file"), text["stdout"], text["stderr"])
-
-
-def test_an_answer_is_quiet_wherever_it_says_something() -> None:
-    said = b'{"summary": "the token is correct-horse-battery"}'
-    answer = replace(answered(stdout=said, stderr=said, report_file=said), complaint="it says: correct-horse-battery")
-    redacted = redacted_answer(answer, ["correct-horse-battery"])
-    assert b"correct-horse" not in redacted.stdout + redacted.stderr + (redacted.report_file or b"")
-    assert redacted.complaint == "it says: [redacted]"
-    assert redacted_answer(answered(), ["correct-horse-battery"]) == answered()
+def test_a_report_tells_no_secret_and_does_as_it_says() -> None:
+    edit = {"path": "app/dev-secret-1.py", "old": "dev-secret-1", "new": "x"}
+    told = {"problem": "the token is dev-secret-1", "tests": ["t.py::test_dev-secret-1"], "proof": {"edit": edit}}
+    redacted = redacted_report({"findings": [told], "output": {"risks": ["dev-secret-1"]}}, ["dev-secret-1"])
+    assert redacted == {
+        "findings": [{**told, "problem": "the token is [redacted]"}],
+        "output": {"risks": ["[redacted]"]},
+    }
 
 
 def test_an_observation_is_quiet_in_what_it_says_and_keeps_its_facts() -> None:
@@ -239,7 +233,13 @@ def test_a_name_says_whether_its_value_is_secret(kind: str) -> None:
 
 def test_a_setting_and_a_short_value_are_no_secrets() -> None:
     assert secrets_of({"AUTH": "required", "SORT_KEY": "lastname", "API_TOKEN": "short", "PASSWORD": ""}) == frozenset()
-    assert secrets_of({"AUTH": "required1", "PASSWORD": "required"}) == {"required1", "required"}
+    assert secrets_of({"AUTH": "required1", "PASSWORD": "required2"}) == {"required1", "required2"}
+
+
+def test_a_plain_word_is_no_secret_since_nobody_could_say_it() -> None:
+    words = {"DB_PASSWORD": "password", "JWT_HEADER": "Authorization", "URL": "postgres://app:postgres@localhost/shop"}
+    assert secrets_of(words) == frozenset()
+    assert secrets_of({"DB_PASSWORD": "pAssWorD", "API_TOKEN": "abcdefghijklmnop"}) == {"pAssWorD", "abcdefghijklmnop"}
 
 
 def test_the_password_in_a_url_is_secret_whatever_the_name() -> None:

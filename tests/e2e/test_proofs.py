@@ -58,7 +58,9 @@ def without_simplify(entries: list[Entry]) -> list[Entry]:
 
 def reviewed(tmp_path: Path, *then: Entry, extra: str = "") -> Played:
     """Return the run in which the final review, and what follows it, answers *then*."""
-    return play(make_project(tmp_path), without_simplify([*UNTIL_TESTS, TESTS, MAKE, *then]), extra=FAST + extra)
+    project = make_project(tmp_path)
+    project.env["DB_PASSWORD"] = "test_a_blank_name_is_refused"  # what is a secret may stand in any text
+    return play(project, without_simplify([*UNTIL_TESTS, TESTS, MAKE, *then]), extra=FAST + extra)
 
 
 FIXED: Entry = {

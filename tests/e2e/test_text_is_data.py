@@ -306,8 +306,9 @@ def test_no_secret_is_written_down_wherever_an_agent_or_a_test_says_it(tmp_path:
     wrong = GREET_DONE.replace('ValueError("a name is needed")', f"RuntimeError({said!r})")
     report = {"result": "COMPLETE", "summary": said, "out_of_scope": [{"title": "A leak", "description": said}]}
     at = loud.index(MAKE)
+    renew = f"echo API_TOKEN={MARK}renewed >{project.root}/.env.renewed; echo {MARK}renewed >&2; echo {said!r} >&2"
     loud[at:at] = [
-        {**MAKE, "files": {"greet.py": wrong}, "report": report, "run": ["sh", "-c", f"echo {said!r} >&2"]},
+        {**MAKE, "files": {"greet.py": wrong}, "report": report, "run": ["sh", "-c", renew]},
         {"when": {"kind": "judge"}, "report": {"diagnosis": "production_logic", "notes": said}},
     ]
     project.use_script(loud, 'sandbox = "none"')
@@ -316,7 +317,7 @@ def test_no_secret_is_written_down_wherever_an_agent_or_a_test_says_it(tmp_path:
     done = project.run()
     assert done.get("outcome") == "completed", done
 
-    values = [f"{MARK}{word}".encode() for word in ("environment", "configured", "dotenv")]
+    values = [f"{MARK}{word}".encode() for word in ("environment", "configured", "dotenv", "renewed")]
     files = [path for path in project.run_folder().rglob("*") if path.is_file()]
     # The work itself is what the agent wrote, to the byte; a secret in it is for the reviewers to see.
     told = [path for path in files if path.suffix != ".patch"]

@@ -26,7 +26,7 @@ from pipeline.agents.dispatch.gate import Policy, inspect
 from pipeline.agents.dispatch.model_tools import Workbench
 from pipeline.agents.dispatch.request import InRun, Request, Rest
 from pipeline.agents.dispatch.results import Remains, as_try, result_of, together
-from pipeline.agents.dispatch.transcript import Transcript, redacted_answer, secrets_of_run
+from pipeline.agents.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.agents.gateway.providers import credential_of
 from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.agents.gateway.route import proxy_for
@@ -81,10 +81,13 @@ class Dispatcher:
     say: Callable[[str], None] = lambda _: None
 
     def __post_init__(self) -> None:
-        self.secrets = secrets_of_run(self.repository.worktree, self.environ, self.config)
+        self.secrets = self._secrets()
         self.views = Views(self.checkout, self.box, overlay=self.overlay)
         self.circuits = Circuits(self.config.outage.circuit_s)
         self.alarm = Alarm()
+
+    def _secrets(self) -> frozenset[str]:
+        return secrets_of_run(self.repository.worktree, self.environ, self.config)
 
     def who(self, record: DispatchRecord) -> Choice:
         """Return the agent that is asked first.
@@ -158,7 +161,7 @@ class Dispatcher:
             with recorded(folder / "process.json", self.box.name):
                 answer = await self._ask(record, request, document, view.mount, folder, choice, gateway, place.on_words)
             uses += [gateway.use] if gateway is not None else []
-            answer = redacted_answer(answer, self.secrets)
+            self.secrets |= self._secrets()  # a product renews its login while it works
             transcript = Transcript(folder, self.secrets)
             transcript.keep(answer)
             # What a person does in the repository meanwhile is their own business: nothing of an agent ran.
@@ -169,7 +172,7 @@ class Dispatcher:
                 self.alarm.ring(escape)
                 write_atomic(folder / "escape.json", to_json(escape.document()))
             gate = inspect(view, self._policy(request))
-            remains = Remains(choice, answer, gate, escape, sum(uses, GatewayUse()) if uses else None)
+            remains = Remains(choice, answer, gate, escape, sum(uses, GatewayUse()) if uses else None, self.secrets)
             result = result_of(record, request, remains, self.repository, self.checkout)
             if gate.violations:
                 transcript.quarantine(self.run_folder / "quarantine" / record.dispatch, view, gate)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.agents.backends.protocol import AgentResult, Ended, Fault
+from pipeline.agents.dispatch.transcript import redacted_report
 from pipeline.characters import visible
 from pipeline.data_types import SESSION
 from pipeline.judge.policy.rights import ChangeKind
@@ -21,10 +23,11 @@ from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.reset_times import as_text
 from pipeline.run import info
 from pipeline.run.files import to_json
+from pipeline.sandbox.redaction import redacted_text
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pipeline.agents.dispatch.agent_choice import Choice
     from pipeline.agents.dispatch.gate import AdmittedChange, GateResult
@@ -42,13 +45,14 @@ _SESSION: Final = re.compile(SESSION)
 
 @dataclass(frozen=True)
 class Remains:
-    """The outcome of one agent: its answer, the gate's result, and an escape if there was one."""
+    """The outcome of one agent: its answer, the gate's result, and an escape if there was one; nothing is redacted."""
 
     choice: Choice
     answer: AgentResult
     gate: GateResult
     escape: Escape | None
     traffic: GatewayUse | None
+    secrets: Collection[str]
 
 
 def result_of(
@@ -56,9 +60,10 @@ def result_of(
 ) -> info.DispatchResult:
     """Return the result of a dispatch; its blobs and its tree are written to the repository."""
     answer, gate, escape = remains.answer, remains.gate, remains.escape
-    signal, said, report = judge(request, answer, gate, escape.why if escape is not None else None)
+    signal, said, report = judge(request, remains)
     # It may quote an agent's bytes, and goes on to a terminal, a prompt, a document.
-    complaint = visible(said, keep="\n\t") if said is not None else None
+    quiet = partial(redacted_text, secrets=remains.secrets, shapes=True)
+    complaint = visible(quiet(said), keep="\n\t") if said is not None else None
     legal = gate.changes if escape is None and counts_as_work(answer) else ()
     changes = tuple(_stored(change, repository, checkout) for change in legal)
     tree = repository.build_tree(record.base_tree, (_tree_change(change) for change in changes))
@@ -68,6 +73,7 @@ def result_of(
         answer,
         signal=signal,
         complaint=complaint,
+        denials=tuple(quiet(line) for line in answer.denials),
         refusal=_refusal(signal, complaint, remains, tree, report) if signal in _REFUSED else None,
         report=report,
         report_sha256=hashlib.sha256(to_json(report, pretty=False).encode()).hexdigest() if report else None,
@@ -166,19 +172,19 @@ def counts_as_work(answer: AgentResult) -> bool:
     return answer.fault not in _NO_WORK
 
 
-def judge(
-    request: Request, answer: AgentResult, gate: GateResult, escape: str | None
-) -> tuple[Signal | None, str | None, JsonObject | None]:
+def judge(request: Request, remains: Remains) -> tuple[Signal | None, str | None, JsonObject | None]:
     """Return (signal, complaint, report): signal None when the answer counts; the worst fault decides."""
-    if escape is not None:
-        return Signal.ESCAPE, escape, None
+    answer, gate = remains.answer, remains.gate
+    if remains.escape is not None:
+        return Signal.ESCAPE, remains.escape.why, None
     if answer.fault is not None and answer.fault in _NO_WORK:
         return _NO_WORK[answer.fault], answer.complaint, None
     asked = (request.kind, request.role, request.question)
     found = extract_report(
         answer.report_file, answer.stdout, lambda value: read_report(*asked, value).report is not None
     )
-    read = read_report(*asked, found) if not isinstance(found, Malformed | Missing) else None
+    is_one = not isinstance(found, Malformed | Missing)
+    read = read_report(*asked, redacted_report(found, remains.secrets)) if is_one else None
     report = read.document if read is not None else None
     if gate.violations:
         told = few((f"{violation.path}: {violation.why}" for violation in gate.violations), _TOLD, "; ")

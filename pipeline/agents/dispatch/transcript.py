@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.agents.backends.products import login_values
 from pipeline.config.user_folders import home
@@ -20,19 +20,33 @@ if TYPE_CHECKING:
     from pipeline.agents.backends.protocol import AgentResult
     from pipeline.agents.dispatch.gate import GateResult
     from pipeline.config.model import Config
+    from pipeline.judge.reports.decode import JsonObject
     from pipeline.sandbox.views.view import View
 
 
-def redacted_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:
-    """Return an agent's result with secrets redacted, before anything is read from it or stored."""
-    return replace(
-        answer,
-        stdout=redact(answer.stdout, secrets),
-        stderr=redact(answer.stderr, secrets),
-        report_file=None if answer.report_file is None else redact(answer.report_file, secrets),
-        complaint=None if answer.complaint is None else redacted_text(answer.complaint, secrets, shapes=True),
-        denials=tuple(redacted_text(line, secrets, shapes=True) for line in answer.denials),
-    )
+_ACTED_ON: Final = frozenset(
+    {
+        *("path", "from", "files", "seam_files", "location", "id", "name", "tests", "task", "item", "duplicate_of"),
+        *("content", "old", "new", "quote"),
+    }
+)
+"""The fields of reports that are compared or carried out. With another text they would be another work, as files would;
+a secret in them is for the reviewers to see."""
+
+
+def redacted_report(report: JsonObject, secrets: Collection[str]) -> JsonObject:
+    """Return a report with secrets redacted in what it tells; what it names or edits stays as it was said."""
+
+    def of(value: object, field: str) -> object:
+        if isinstance(value, dict):
+            return redacted_report(cast("JsonObject", value), secrets)
+        if isinstance(value, list):
+            return [of(inner, field) for inner in cast("list[object]", value)]
+        if isinstance(value, str) and field not in _ACTED_ON:
+            return redacted_text(value, secrets, shapes=True)
+        return value
+
+    return {field: of(value, field) for field, value in report.items()}
 
 
 _SHOWN: Final = 4
