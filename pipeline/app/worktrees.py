@@ -8,6 +8,7 @@ import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.app.at_hub import look_up_base
@@ -21,7 +22,7 @@ from pipeline.queue.orders import fleet_for, log_of
 from pipeline.repo import GitError, Repository
 from pipeline.run import tracker
 from pipeline.run.checkout import fill_submodules, has_submodules
-from pipeline.run.files import locked, to_json, write_atomic
+from pipeline.run.files import locked, remove_abandoned, to_json, write_atomic
 from pipeline.run.ignored import bring_ignored
 from pipeline.run.preconditions import known_base, refuse_claimed
 from pipeline.run.run import Run
@@ -31,12 +32,13 @@ from pipeline.run.summary_facts import commits_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
-    from pathlib import Path
 
     T = TypeVar("T")
 
 _SLUG_LIMIT: Final = 40
 _SHOWN: Final = 3
+_UNFINISHED: Final = "initializing"
+"""How git locks a worktree while it makes it. Who has our lock sees it only of a git that was killed."""
 _GOES_ON: Final = re.compile(
     r"(-(a|an|and|are|as|at|be|by|for|from|if|in|into|is|not?|of|on|or|than|that|the|to|when|where|which|with|without))+$"
 )
@@ -144,6 +146,7 @@ def _finished(repository: Repository, made: Repository, *, issue: str | None, or
     folder, tip = made.worktree, made.resolve("HEAD")
     bring_ignored(repository, folder)
     fill_submodules(repository, made.tree_of("HEAD"), folder, made.git_dir / "redfirst-index")
+    remove_abandoned(made.git_dir / OWNER)
     said = {"issue": issue, "order": order, "branch": made.branch(), "tip": tip, "folder": str(folder.resolve())}
     write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
     return made
@@ -169,7 +172,10 @@ def _left(repository: Repository, options: RunOptions) -> Repository | None:
     if said is None:
         return None
     found = next((one for one in repository.worktrees() if str(one.path) == said.folder), None)
-    if found is None or not found.is_there or found.locked is not None:  # git itself was killed while it made it
+    if found is None or found.locked == _UNFINISHED:
+        repository.remove_unfinished_worktree(Path(said.folder), said.branch, said.tip)
+        return None
+    if not found.is_there or found.locked is not None:
         return None
     made = repository.at(found)
     is_new = made.resolve("HEAD") == said.tip and made.branch() == said.branch and not made.status()

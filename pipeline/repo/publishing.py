@@ -141,6 +141,12 @@ class PublishDoor(ObjectDoor):
         what = (str(folder), branch) if base is None else ("-b", branch, str(folder), base)
         self._git("worktree", "add", "--quiet", *what, keeps=holds)
 
+    def remove_unfinished_worktree(self, folder: Path, branch: str, tip: str) -> None:
+        """Remove what a git that was killed in `add_worktree` has left: a worktree that nobody used, a branch."""
+        self._start(("worktree", "remove", "--force", "--force", str(folder)))
+        if self.resolve(f"refs/heads/{branch}") == tip:
+            self._start(("branch", "--quiet", "--delete", "--force", branch))  # git refuses where it is checked out
+
     def remove_worktree(self, folder: Path, branch: str, tip: str, *, submodules: bool = False) -> None:
         """Remove a linked worktree without uncommitted changes, and its branch if that is still at *tip*.
 

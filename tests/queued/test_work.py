@@ -212,6 +212,26 @@ def test_a_worktree_of_a_driver_that_died_before_it_said_whose_it_is_is_finished
     assert [one["outcome"] for one in queued.orders()] == ["completed"]
 
 
+@pytest.mark.broad
+@pytest.mark.parametrize("left", ["a branch alone", "a worktree that git had not finished"])
+def test_what_a_git_that_was_killed_has_left_is_made_anew(left: str, tmp_path: Path) -> None:
+    queued = make(tmp_path, 1)
+    queued.add()
+    (order,) = queued.orders()
+    folder, tip = tmp_path / "project-gal-1", queued.project.git("rev-parse", "main")
+    with queued.log().locked() as log:
+        log.add(OrderWorktree(order=order["order"], folder=str(folder), branch="gal-1-double-m1", tip=tip))
+    queued.project.git("worktree", "add", "--quiet", "-b", "gal-1-double-m1", str(folder), tip)
+    if left == "a branch alone":
+        queued.project.git("worktree", "remove", str(folder))
+    else:
+        (queued.project.root / ".git/worktrees/project-gal-1/locked").write_text("initializing")
+        next(folder.glob("[!.]*.*")).unlink()
+    queued.work()
+    assert (queued.branches(), [one["outcome"] for one in queued.orders()]) == (["gal-1-double-m1"], ["completed"])
+    assert [line for line in queued.project.git("worktree", "list").splitlines() if "locked" in line] == []
+
+
 def waits_for_a_lock(pid: int) -> bool:
     return any("->" in line and f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines())
 
