@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from kit import FILES, HONEST, PLAN, Project, make_project
+from kit import FILES, HONEST, MAKE, PLAN, Project, make_project
 
 from pipeline.repo import REFETCH
 
@@ -192,6 +192,26 @@ def test_a_place_that_nobody_could_write_is_told_with_the_draft(path: str, told:
     lines = [line["data"] for line in project.journal() if line["kind"] == "decision"]
     (refused,) = [line["event"]["note"] for line in lines if line["event"]["signal"] == "HYGIENE"]
     assert refused.startswith(told)
+
+
+@pytest.mark.broad
+def test_what_is_in_a_submodule_is_left_to_its_own_repository(tmp_path: Path) -> None:
+    project = _project(tmp_path)
+    (project.root / "vendor").mkdir()
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{project.git('rev-parse', 'HEAD')},vendor")
+    project.commit("a submodule")
+    new = {"path": "vendor/names.py", "action": "create", "why": "a place for names"}
+    plan = {**PLAN, "report": {**PLAN["report"], "files": [*PLAN["report"]["files"], new]}}
+    at = HONEST.index(MAKE)
+    made = {**MAKE, "files": {**MAKE["files"], "vendor/names.py": "NAMES = []\n"}}
+    project.use_script([plan, *HONEST[:at], made, *HONEST[at:]])
+    assert project.run()["outcome"] == "completed"
+    events = [line["data"]["event"] for line in project.journal() if line["kind"] == "decision"]
+    (drafted,) = [event["note"] for event in events if event["signal"] == "HYGIENE"]
+    assert drafted.startswith("H025: vendor/names.py: vendor is a submodule")
+    (refused,) = [event["note"] for event in events if event["signal"] == "VIOLATION"]
+    assert "'vendor' is a submodule" in refused
+    assert "160000 commit" in project.git("ls-tree", "work", "vendor")
 
 
 @pytest.mark.broad

@@ -37,6 +37,7 @@ from pipeline.judge.policy.rights import Writes
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.matrix.engine.protocols import TRUNK
 from pipeline.process import Box, Mount
+from pipeline.repo import GITLINK
 from pipeline.repo.settings import paths_git_uses
 from pipeline.run.files import to_json, write_atomic
 from pipeline.sandbox.boxes.children import recorded
@@ -171,7 +172,7 @@ class Dispatcher:
             if escape is not None:
                 self.alarm.ring(escape)
                 write_atomic(folder / "escape.json", to_json(escape.document()))
-            gate = inspect(view, self._policy(request))
+            gate = inspect(view, self._policy(record, request))
             remains = Remains(choice, answer, gate, escape, sum(uses, GatewayUse()) if uses else None, self.secrets)
             result = result_of(record, request, remains, self.repository, self.checkout)
             if gate.violations:
@@ -206,14 +207,14 @@ class Dispatcher:
         prompt = prompts.build_prompt(spec, template, document, why=place.why, extra=request.extra, instructions=here)
         return document.model_copy(update={"prompt": prompt})
 
-    def _policy(self, request: Request) -> Policy:
-        spec = self.roles[request.role]
+    def _policy(self, record: DispatchRecord, request: Request) -> Policy:
+        spec, entries = self.roles[request.role], self.repository.entries(record.base_tree)
         return Policy(
             spec.writes,
             request.grants,
             request.tests,
             test_regions=spec.test_regions,
-            protected=paths_git_uses(self.repository),
+            protected=(*paths_git_uses(self.repository), *(one.path for one in entries if one.mode == GITLINK)),
             tracker=self.config.tracker.folder,
             area=request.area,
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
@@ -245,7 +246,7 @@ class Dispatcher:
         gateway: ModelGateway | None,
         on_words: Callable[[str], None],
     ) -> AgentResult:
-        agent, spec, policy = choice.agent, self.roles[request.role], self._policy(request)
+        agent, spec, policy = choice.agent, self.roles[request.role], self._policy(record, request)
         tools = request.tools(view) if request.tools is not None else Tools()
         cache = Cache.of(self.checkout.root / "caches", request.role.value, record.lane)
         exchange = folder / "exchange"

@@ -56,14 +56,13 @@ def is_git_folder(part: str) -> bool:
 
 
 def used_by_git(path: str, places: Iterable[str]) -> PathFault | None:
-    """Return the fault of a `path` at or below `places` that the user's git obeys (room `repo`); None if elsewhere."""
+    """Return the fault of a `path` at or below `places`, which git has for itself (room `repo`); None if elsewhere."""
     parts = [canonical(part) for part in path.split("/")]
     for place in places:
         wanted = [canonical(part) for part in place.split("/")]
         if parts[: len(wanted)] == wanted:
-            return PathFault(
-                "obeyed-by-git", f"{path!r}: the user's git runs or obeys what is in {place!r}; nobody changes it here"
-            )
+            what = f"{place!r} is a submodule, or the user's git runs or obeys what is in it"
+            return PathFault("obeyed-by-git", f"{path!r}: {what}; nobody changes it here")
     return None
 
 

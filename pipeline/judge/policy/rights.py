@@ -200,7 +200,7 @@ def judge(
         grants: The files that the task names for production code.
         tests: What counts as a test; without it nothing does but what its name says.
         area: The patterns that the dispatch is held to.
-        places: Folders and files of the tree that the user's git obeys as they are: its hooks, its configuration.
+        places: Folders and files of the tree that git has for itself: its hooks, its configuration, submodules.
         tracker: The folder of the issues.
     """
     scope = tests or TestScope()

@@ -46,8 +46,9 @@ RULES: Final[dict[str, str]] = {
     "H022": "a title with which a commit's subject breaks the pattern of the repository",
     "H023": "a path that leads through a symbolic link",
     "H024": "a new name that differs from another in upper and lower case only",
+    "H025": "a path in a submodule",
 }
-"""The rules by id. H015 to H017, H019 and H021 to H024 need more than the text:
+"""The rules by id. H015 to H017, H019 and H021 to H025 need more than the text:
 `steps.asking.drafts` checks them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
 
 
@@ -77,7 +78,11 @@ _MOST_LINKS: Final = 40
 
 
 def misplaced(
-    changes: Iterable[FileChange], existing: Collection[str], links: Collection[str], target: Callable[[str], str]
+    changes: Iterable[FileChange],
+    existing: Collection[str],
+    links: Collection[str],
+    target: Callable[[str], str],
+    submodules: Collection[str] = (),
 ) -> Iterator[tuple[str, Problem]]:
     """Yield what is wrong with the places that *changes* name, by the path.
 
@@ -86,12 +91,16 @@ def misplaced(
         existing: Every path of the tree, links too.
         links: Those that are symbolic links.
         target: Returns where a link points, as it is written there.
+        submodules: The paths of submodules.
     """
     changes = tuple(changes)
     gone = {path for one in changes for path in (one.origin, one.path if one.action == "delete" else None) if path}
     known = {collision_key(way): way for path in existing if path not in gone for way in ways(path)}
     for change in dict.fromkeys(changes):
         for path in filter(None, (change.origin, change.path)):
+            if (module := next((way for way in ways(path) if way in submodules), None)) is not None:
+                why = f"{path}: {module} is a submodule, so a repository with issues of its own; plan without it"
+                yield path, Problem(1, "H025", f"{why}, or say in the plan that the issue cannot be done here")
             if (link := next((way for way in ways(path) if way in links), None)) is not None:
                 yield path, Problem(1, "H023", _behind(path, link, existing, _end(path, links, target)))
         if change.action not in MAKING:

@@ -24,6 +24,7 @@ from pipeline.matrix.routing.state import Event, NewTask, RunState
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.matrix.scheduling import graph
 from pipeline.matrix.scheduling.patterns import of_file
+from pipeline.repo import GITLINK
 from pipeline.run import plans
 from pipeline.steps.asking.questions import answers
 from pipeline.steps.evidence_records import baseline_of, by_their_names, known_tests
@@ -108,7 +109,8 @@ def lint_places(ctx: Context, changes: Iterable[FileChange], asked: Collection[s
     def target(link: str) -> str:
         return (ctx.repository.blob(links[link]) or b"").decode(errors="surrogateescape")
 
-    found = list(dict.fromkeys(misplaced(changes, existing, links, target)))
+    submodules = {entry.path for entry in entries if entry.mode == GITLINK}
+    found = list(dict.fromkeys(misplaced(changes, existing, links, target, submodules)))
     wrong = {path for path, _ in found}
     paths = [path for path in dict.fromkeys(change.path for change in changes) if path not in {*wrong, *asked}]
     return [*found, *_filtered(ctx, paths), *_private(ctx, paths)] if paths else found
@@ -116,7 +118,7 @@ def lint_places(ctx: Context, changes: Iterable[FileChange], asked: Collection[s
 
 def true_of(problems: Iterable[Problem], places: Iterable[tuple[str, Problem]]) -> list[Problem]:
     """Return the problems without those that take a misplaced path for a place of its own."""
-    starts = tuple(f"{path} " for path, problem in places if problem.rule in {"H023", "H024"})
+    starts = tuple(f"{path} " for path, problem in places if problem.rule in {"H023", "H024", "H025"})
     return [one for one in problems if not (one.rule in _UNTRUE and starts and one.message.startswith(starts))]
 
 
