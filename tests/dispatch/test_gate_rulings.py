@@ -143,6 +143,11 @@ def test_a_new_file_is_executable_only_as_a_script(view: ShadowView, text: str, 
     assert [change.mode for change in result.changes] == [mode]
 
 
+def test_a_script_that_was_not_executable_may_become_so(view: ShadowView) -> None:
+    result = after(view, "echo '#!/bin/sh' > src/app.py; chmod +x src/app.py", MAKE)
+    assert [(change.kind, change.mode) for change in result.changes] == [(ChangeKind.MODIFIED, "100755")]
+
+
 def test_a_control_file_that_the_task_names_is_noted(view: ShadowView) -> None:
     result = after(view, "echo x > pyproject.toml", Policy(Writes.TASK, (Grant("pyproject.toml", Action.CREATE),)))
     assert result.admitted

@@ -203,6 +203,8 @@ class _Inspection:
         return {path: _printable(line) for path, line in found.items()}
 
     def _measured(self, change: rights.Change) -> rights.Change:
+        if change.kind is rights.ChangeKind.MODE and self._became_executable(change.path):
+            change = replace(change, kind=rights.ChangeKind.MODIFIED)
         if self.policy.area is not None and has_part(change.path, "test_regions"):
             return replace(change, tests_differ=readers.regions_differ(*self._before_and_after(change.path)))
         regions = self.policy.test_regions and change.kind is rights.ChangeKind.MODIFIED
@@ -241,6 +243,11 @@ class _Inspection:
         except OSError:
             return self.view.pristine(path), None
 
+    def _became_executable(self, path: str) -> bool:
+        """Return whether a script became executable, as one has to that was not when it was created."""
+        before, now = self.survey.base[path], self.survey.after[path]
+        return now.executable and not before.executable and (self._before_and_after(path)[1] or b"").startswith(b"#!")
+
     def _admit(self, change: rights.Change) -> AdmittedChange | Violation:
         if change.kind is rights.ChangeKind.DELETED:
             return AdmittedChange(change.path, rights.ChangeKind.DELETED)
@@ -254,7 +261,8 @@ class _Inspection:
             return Violation(change.path, "unstable", f"{change.path!r} changed while it was being judged")
         before = self.survey.base.get(change.path)
         if before is not None:
-            kind, executable = rights.ChangeKind.MODIFIED, before.executable
+            kind = rights.ChangeKind.MODIFIED
+            executable = before.executable or self._became_executable(change.path)
         else:
             # An execute bit on a new file counts for what is a script, or was executable under its old name.
             kind = rights.ChangeKind.ADDED
