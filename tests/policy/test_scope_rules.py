@@ -11,6 +11,8 @@ from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import collision_key, malformed, protected, scratch_pattern
 from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.judge.policy.roles import Writes
+from pipeline.judge.reports.fields import path_problem
+from pipeline.matrix.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
     from pipeline.judge.policy.rights import Ruling
@@ -165,6 +167,14 @@ def test_what_is_no_content_is_refused_even_for_a_named_file(kind: ChangeKind, r
 def test_an_odd_name_is_none_for_a_new_file_and_may_be_modified_where_the_project_has_it() -> None:
     assert by_test(Change("tests/a.py ", ADDED)).rule == "path-characters"
     assert by_make(Change("src/a b .py ", MODIFIED), Grant("src/a b .py ", Action.MODIFY)).allowed
+
+
+@pytest.mark.parametrize("kind", [ADDED, MODIFIED, DELETED])
+@pytest.mark.parametrize("path", ["src/caf\udce9.py", "src/a\u200bb.py", "src/a\\b.py"])
+def test_a_file_that_no_report_can_name_is_left_alone(path: str, kind: ChangeKind) -> None:
+    assert path_problem(path) is not None
+    ruling = judge(Writes.AREA, Change(path, kind), area=(parsed("**"),))
+    assert "leave a file that has this one as it is" in ruling.why
 
 
 def test_a_file_that_collides_with_another_is_refused() -> None:

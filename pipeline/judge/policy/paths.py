@@ -66,20 +66,28 @@ def used_by_git(path: str, places: Iterable[str]) -> PathFault | None:
     return None
 
 
+def nameless(path: str) -> PathFault | None:
+    """Return why no report can name `path`, None if one can."""
+    way = "so no report can name it: use another name, and leave a file that has this one as it is"
+    if any("\ud800" <= char <= "\udfff" for char in path):
+        return PathFault("path-encoding", f"{path!r} is not valid UTF-8, {way}")
+    if HIDDEN.search(path) or "\\" in path:
+        return PathFault("path-characters", f"{path!r} contains control or invisible characters or a backslash, {way}")
+    return None
+
+
 def malformed(path: str) -> PathFault | None:
     """Return why `path` is no valid name for a new file, None if it is."""
     if not path or path.startswith("/"):
         return PathFault("path-form", f"{path!r} is not a path relative to the workspace")
-    if any("\ud800" <= char <= "\udfff" for char in path):
-        return PathFault("path-encoding", f"{path!r} is not valid UTF-8; use another name")
-    if HIDDEN.search(path):
-        return PathFault("path-characters", f"{path!r} contains control or invisible characters; use another name")
+    if (fault := nameless(path)) is not None:
+        return fault
     if unicodedata.normalize("NFC", path) != path:
         return PathFault("path-unicode", f"{path!r} is not in Unicode form NFC; write the composed letters")
     for part in path.split("/"):
         if part in {"", ".", ".."}:
             return PathFault("path-form", f"{path!r} has an empty part, '.' or '..' in it")
-        if part[-1] in " ." or part[0] == " " or "\\" in part or ":" in part:
+        if part[-1] in " ." or part[0] == " " or ":" in part:
             return PathFault("path-characters", f"{part!r} in {path!r} is not the same name on every platform")
     return None
 

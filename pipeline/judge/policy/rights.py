@@ -24,6 +24,7 @@ from pipeline.judge.policy.paths import (
     is_inside,
     is_tracker,
     malformed,
+    nameless,
     parent,
     protected,
     used_by_git,
@@ -205,8 +206,8 @@ def judge(
     """
     scope = tests or TestScope()
     fault = protected(change.path) or used_by_git(change.path, places)
-    if fault is None and change.kind is ChangeKind.ADDED:
-        fault = malformed(change.path)
+    if fault is None:
+        fault = malformed(change.path) if change.kind is ChangeKind.ADDED else nameless(change.path)
     if fault is not None:
         return refused(fault.rule, fault.why)
     if refusal := _refuse_by_role(writes, change, tracker) or _refuse_by_kind(change):

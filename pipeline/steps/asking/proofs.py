@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pipeline.judge.policy.rights import Action
 from pipeline.judge.reports.artifacts import finding_md
 from pipeline.judge.reports.drafts import SplitReport, SplitTask
-from pipeline.judge.reports.fields import Concern, FileChange, Severity
+from pipeline.judge.reports.fields import Concern, FileChange, Severity, path_problem
 from pipeline.judge.reports.findings import Finding, MeasuredFinding, StageFindings
 from pipeline.judge.reports.hygiene import LONGEST_TITLE
 from pipeline.judge.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
@@ -132,7 +132,7 @@ def task_of(ctx: Context, finding: Finding, id_: str) -> Task | None:
     code = sorted(
         path
         for path in {*changed, *measured.files, place} & there
-        if path.endswith(tuple(ctx.toolchain.sources)) and not layout.is_test_side(path)
+        if path.endswith(tuple(ctx.toolchain.sources)) and not layout.is_test_side(path) and not path_problem(path)
     )
     parts = {
         "Problem": finding.problem,
