@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.agents.dispatch.prompt import DispatchDocument, WriteGrant, build_prompt, parse_template, request_part
+from pipeline.agents.dispatch.prompt import (
+    Artifacts,
+    DispatchDocument,
+    WriteGrant,
+    build_prompt,
+    parse_template,
+    request_part,
+)
 from pipeline.agents.dispatch.roles import data_folder, load_roles, load_templates
 from pipeline.judge.policy.rights import Action
 from pipeline.judge.policy.roles import ContractError, Writes
@@ -20,6 +28,7 @@ from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.report_templates import shape
 from pipeline.judge.reports.untrusted_text import one_line
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.testing.languages.table import LANGUAGES
 from pipeline.vocabulary import Question, Role
 
@@ -343,3 +352,14 @@ def test_a_prompt_holds_no_rule_of_a_language_that_the_project_does_not_have(run
     own = OF_LANGUAGES.get(runner, ())
     assert any(word in prose for word in own) == bool(own)
     assert "<!--" not in prose
+
+
+def test_files_of_one_name_are_shown_each(tmp_path: Path) -> None:
+    said = [tmp_path / step / "outcome.json" for step in ("a", "b", "c")]
+    for path in said:
+        path.parent.mkdir()
+        path.write_text(path.parent.name)
+    shown = Artifacts.copied({"outcomes": said}, tmp_path, NoBox(), known=said[1:2])
+    places = [Path(place) for place in shown.shown["outcomes"]]
+    assert [place.read_text() for place in places] == ["a", "b", "c"]
+    assert shown.known == (str(places[1]),)

@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -351,18 +352,21 @@ class Artifacts:
         root.mkdir()
         shown = box.inside(root, ARTIFACTS)
         found: dict[str, str | tuple[str, ...]] = {}
+        looked_up: list[str] = []
         for name, paths in artifacts.items():
+            inside: list[str] = []
             for path in paths:
-                target = root / name / path.name
-                target.parent.mkdir(exist_ok=True)
+                (root / name).mkdir(exist_ok=True)
+                same = (f"{path.stem}-{number}{path.suffix}" for number in count(2))  # of two steps: each its outcome
+                target = next(one for each in chain([path.name], same) if not (one := root / name / each).exists())
                 shutil.copyfile(path, target)
-            inside = tuple(str(shown / name / path.name) for path in paths)
+                inside.append(str(shown / name / target.name))
+            looked_up += (place for path, place in zip(paths, inside, strict=True) if path in known)
             if len(inside) == 1 and name not in SEVERAL:
                 found[name] = inside[0]
             elif inside:
-                found[name] = inside
-        looked_up = (shown / name / path.name for name, paths in artifacts.items() for path in paths if path in known)
-        return cls(found, tuple(map(str, looked_up)))
+                found[name] = tuple(inside)
+        return cls(found, tuple(looked_up))
 
 
 def write_list(spec: RoleSpec, request: Request) -> tuple[WriteGrant, ...]:
