@@ -10,6 +10,7 @@ import pytest
 from gateway.box import Box, box, provider, read_reply
 from gateway.upstream import Answer, upstream
 
+from pipeline.agents.gateway.failing_service import Trouble
 from pipeline.agents.gateway.spending import AT_ONCE, GatewayUse, Spent
 
 if TYPE_CHECKING:
@@ -30,9 +31,14 @@ async def test_the_number_of_requests_is_capped(log: Path) -> None:
     async with upstream(Answer(), Answer()) as model, box(provider(model.url, max_requests=2), log) as agent:
         statuses = [(await agent.post()).status for _ in range(2)]
         reply = await agent.post()
-    assert (statuses, reply.status, reply.error["code"]) == ([200, 200], 429, "max_requests")
+    assert (statuses, reply.status, reply.error["code"]) == ([200, 200], 402, "max_requests")
     assert "A cap of redfirst, max_requests, is reached" in reply.error["message"]
     assert reply.headers["x-should-retry"] == "false"
+    halt = agent.gateway.halt
+    assert halt is not None
+    assert (halt.trouble, halt.why) == (Trouble.STEPS, reply.error["message"].removeprefix("redfirst: ")), (
+        "no outage: nobody is asked again"
+    )
     assert agent.gateway.use == GatewayUse(2, 1, bytes_up=4, bytes_down=24, spent=Spent(answers=2, unmetered=2))
     assert [line["refused"] for line in agent.lines()] == [None, None, "max_requests"]
 
@@ -41,8 +47,8 @@ async def test_what_is_sent_is_capped_over_all_requests(log: Path) -> None:
     async with upstream(Answer(), Answer()) as model, box(provider(model.url, max_request_bytes=10), log) as agent:
         assert (await agent.post(body=b"12345678")).status == 200
         reply = await agent.post(body=b"123")
-        assert (await agent.post(body=b"12")).status == 200
-    assert (reply.status, reply.error["code"], len(model.requests)) == (429, "max_request_bytes", 2)
+        assert (await agent.post(body=b"12")).status == 402, "it is over, whatever is asked next"
+    assert (reply.status, reply.error["code"], len(model.requests)) == (402, "max_request_bytes", 1)
 
 
 async def test_a_body_of_unsaid_length_is_stopped_at_the_cap(log: Path) -> None:
@@ -54,7 +60,7 @@ async def test_a_body_of_unsaid_length_is_stopped_at_the_cap(log: Path) -> None:
         await stream.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n")
         await stream.send(b"8\r\n12345678\r\n")
         reply = await read_reply(stream)
-    assert (reply.status, reply.error["code"]) == (429, "max_request_bytes")
+    assert (reply.status, reply.error["code"]) == (402, "max_request_bytes")
     assert not any(asked.whole for asked in model.requests)
     assert agent.gateway.use.bytes_up <= 10
 
@@ -65,10 +71,10 @@ async def test_what_comes_back_is_capped_and_a_cut_answer_looks_cut(log: Path) -
         cut, refused = await agent.post(), await agent.post()
     assert (cut.status, cut.whole) == (200, False)
     assert len(cut.body) <= 10
-    assert (refused.status, refused.error["code"]) == (429, "max_response_bytes")
+    assert (refused.status, refused.error["code"]) == (402, "max_response_bytes")
     assert [(line["status"], line["refused"]) for line in agent.lines()] == [
         (200, "max_response_bytes"),
-        (429, "max_response_bytes"),
+        (402, "max_response_bytes"),
     ]
 
 

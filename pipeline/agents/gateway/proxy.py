@@ -25,7 +25,7 @@ import h11
 from pipeline.agents.gateway import rules
 from pipeline.agents.gateway.failing_service import PATIENCE, Ending, Halt, Patience, Trouble, Watch
 from pipeline.agents.gateway.route import Proxy, Route
-from pipeline.agents.gateway.spending import Account, Allowance, GatewayUse, Meter
+from pipeline.agents.gateway.spending import USED_UP, Account, Allowance, GatewayUse, Meter
 from pipeline.agents.gateway.usage import Reading, Tokens, UsageReader, consumes, cost_of
 from pipeline.agents.gateway.wire import Caller, End, Service, accept, stream_of
 from pipeline.config.providers import CredentialHeader, Provider
@@ -406,6 +406,9 @@ class ModelGateway:
             if refusal is not None:
                 self._meter.refused += 1
                 line.refused = refusal.rule
+                if refusal.status == USED_UP:  # nothing that is asked after it could be answered
+                    self._used_up = self._used_up or refusal
+                    self._halt_when_used_up()
                 if caller.answered:
                     return  # what is cut off must not look complete
                 line.status = refusal.status
@@ -449,7 +452,8 @@ class ModelGateway:
     def _halt_when_used_up(self) -> None:
         # What runs side by side may still come to its end.
         if self._used_up is not None and not self._meter.running:
-            self._watch.stop(Halt(Trouble(self._used_up.rule), self._used_up.why))
+            trouble = Trouble.BUDGET if self._used_up.rule == Trouble.BUDGET else Trouble.STEPS
+            self._watch.stop(Halt(trouble, self._used_up.why))
 
     def _learn(self, line: Line, ending: Ending, reading: Reading) -> None:
         """Record the tokens of an answer, and the state of the service that it shows."""

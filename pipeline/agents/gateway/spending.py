@@ -128,9 +128,12 @@ class Account:
         return None
 
 
+USED_UP: Final = 402
+"""A status that no agent takes for a reason to ask again."""
+
+
 def _used_up(rule: str, what: str) -> Refusal:
-    # 402 is a status that no agent takes for a reason to ask again.
-    return Refusal(402, rule, f"This dispatch has used up its budget: {what}.")
+    return Refusal(USED_UP, rule, f"This dispatch has used up its budget: {what}.")
 
 
 AT_ONCE: Final = 16
@@ -217,4 +220,4 @@ class Meter:
 
 
 def _reached(cap: str, what: str, *, again: bool = False) -> Refusal:
-    return Refusal(429, cap, f"A cap of redfirst, {cap}, is reached: {what}.", again=again)
+    return Refusal(429 if again else USED_UP, cap, f"A cap of redfirst, {cap}, is reached: {what}.", again=again)
