@@ -23,7 +23,7 @@ from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pipeline.agents.backends.protocol import AgentResult
     from pipeline.agents.backends.stream_result import StreamFacts
@@ -135,6 +135,48 @@ def test_only_a_conversation_that_was_to_go_on_can_be_lost(tmp_path: Path) -> No
     assert without_lost_session(again, facts) is None
     assert without_lost_session(replace(job, session=None), facts) is None
     assert without_lost_session(job, replace(facts, lost=False)) is None
+
+
+def lines(*events: Mapping[str, object]) -> bytes:
+    return "".join(f"{json.dumps(event)}\n" for event in events).encode()
+
+
+BEGUN = {"type": "thread.started", "thread_id": "t1"}
+RECONNECTING = {"type": "error", "message": "Reconnecting... 1/2 (stream disconnected before completion)"}
+RAN = {"type": "item.completed", "item": {"id": "i1", "type": "command_execution", "command": "pytest"}}
+
+
+def test_a_service_that_answered_again_is_no_outage(tmp_path: Path) -> None:
+    stopped = completed(code=None, timed_out=True)
+    away = result(tmp_path / "away", read_stream("codex", lines(BEGUN, RECONNECTING)), stopped)
+    again = result(tmp_path / "again", read_stream("codex", lines(BEGUN, RECONNECTING, RAN)), stopped)
+    assert (away.fault, again.fault) == ("unavailable", None)
+    assert (again.complaint or "").startswith("The agent did not finish within")
+
+
+ENDED = {"type": "result", "subtype": "success", "total_cost_usd": 7.5, "modelUsage": {"claude-x": {"inputTokens": 9}}}
+FULL: dict[str, tuple[Mapping[str, object], ...]] = {
+    "claude": ({**ENDED, "is_error": True, "api_error_status": 400, "result": "Prompt is too long"},),
+    "codex": (
+        BEGUN,
+        {"type": "turn.failed", "error": {"message": "Codex ran out of room in the model's context window."}},
+    ),
+}
+
+
+@pytest.mark.parametrize("backend", FULL)
+def test_a_conversation_that_is_full_is_no_outage_and_is_not_gone_on_with(backend: str, tmp_path: Path) -> None:
+    found = result(tmp_path / "full", read_stream(backend, lines(*FULL[backend])), completed())
+    assert (found.fault, found.session) == (None, None)
+    assert (found.complaint or "").startswith(
+        "The conversation is longer than the model can take; read less at a time. "
+    )
+
+
+@pytest.mark.parametrize("odd", [{"errors": None, "permission_denials": None}, {"result": "cut \ud83d"}])
+def test_what_is_odd_in_a_line_costs_nothing_else_of_it(odd: dict[str, object]) -> None:
+    facts = read_stream("claude", lines({**ENDED, "structured_output": {"report": {"a": 1}}, **odd}))
+    assert (facts.report, facts.usage.cost_usd) == (b'{"a": 1}', 7.5)
 
 
 FORGED = [

@@ -52,6 +52,8 @@ def at(day: int, hour: int, minute: int = 0, second: int = 0, *, month: int = 11
         ("Access resets at 3:04\u202fPM GMT+1.", at(28, 14, 4)),
         ("resets in 2h 14m", at(28, 15, 44, 20)),
         ("It resets at 6:00 PM.", at(28, 18)),
+        ("It resets at 6pm and not before", at(28, 18)),
+        ("try again at 6:00 PM CET", at(28, 17)),
         ("try again in 3 days and 4 hours", at(1, 17, 30, 20, month=12)),
         ("resets at 2026-11-28T15:00:00Z", at(28, 15)),
         ("available at 2026-11-28 15:00 +0200", None),

@@ -23,7 +23,7 @@ from pydantic_core import PydanticSerializationError
 
 from pipeline.agents.backends.protocol import AgentJob, Fault, Mishap, Session, ToolAnswer, Usage
 from pipeline.agents.backends.report_schemas import Form, form
-from pipeline.agents.backends.stream_result import Transcript, call_words
+from pipeline.agents.backends.stream_result import TOO_LONG, Transcript, call_words
 from pipeline.characters import visible
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ def failure_of(error: Exception, service: str) -> Failure:
         case exceptions.OutputTokenLimitExceeded():
             return _TRUNCATED
         case exceptions.ModelContextWindowExceededError():
-            return Failure(None, "The conversation is longer than the model can take; read less at a time.")
+            return Failure(None, TOO_LONG)
         case exceptions.ModelAuthenticationError():
             status = getattr(error, "status_code", "")
             return Failure(Fault.UNAUTHORIZED, f"The model service {service} refused the credential ({status}): {said}")

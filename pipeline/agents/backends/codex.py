@@ -170,8 +170,12 @@ class _Trouble(stream.Line):
     message: str
 
 
-_Event = _Started | _Item | _Completed | _Failed | _Trouble
-_EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
+class _Other(stream.Line):
+    type: str
+
+
+_Event = _Started | _Item | _Completed | _Failed | _Trouble | _Other
+_EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(Annotated[_Event, Field(union_mode="left_to_right")])
 
 
 def read_stream(

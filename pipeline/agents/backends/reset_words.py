@@ -44,7 +44,7 @@ _CLOCK: Final = re.compile(
     r"(?:(?P<month>[a-z]{3})[a-z]*\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{4}))?(?:,|\s+at)?\s+)?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d)(?::(?P<second>\d\d))?)?\s*(?P<half>[ap]\.?m\b\.?)?"
     r"(?:\s*\((?P<zone>[\w+\-]{1,40}(?:/[\w+\-]{1,40}){0,2})\)"
-    r"|\s+(?P<short>UTC|GMT|Z|[A-Z]{2,5})?(?P<offset>[+-]\d{1,2}(?::?\d\d)?)?(?![\w:]))?",
+    r"|\s+(?P<short>UTC|GMT|Z|(?-i:[A-Z]{2,5}))?(?P<offset>[+-]\d{1,2}(?::?\d\d)?)?(?![\w:]))?",
     re.IGNORECASE,
 )
 _MINUTE: Final = timedelta(minutes=1)

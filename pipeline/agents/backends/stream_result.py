@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ Event = TypeVar("Event")
 _DENIALS: Final = 50
 _WORDS: Final = 300
 _NO_REPORT: Final = "There was no report; answer with the JSON object that was asked for, as your last words."
+_FULL: Final = re.compile(r"context[ _](?:window|length)|prompt is too long", re.IGNORECASE)
+TOO_LONG: Final = "The conversation is longer than the model can take; read less at a time."
 COULD_NOT: Final = "It could not use what it wanted to:"
 
 
@@ -69,13 +72,22 @@ class StreamFacts:
 def events(stdout: bytes, known: TypeAdapter[Event]) -> list[Event]:
     """Return the known events in a stream of JSON lines; the middle of a long stream may be missing.
 
-    What an agent runs can write into the stream, too: a line that does not validate is none of it.
+    What an agent runs can write into the stream, too: a line that does not validate is none of it. A null counts as
+    left out, and half of a surrogate pair as `?`: neither may cost what else the line says.
     """
     found: list[Event] = []
     for line in stdout.splitlines():
-        with contextlib.suppress(ValidationError):
+        try:
             found.append(known.validate_json(line))
+        except ValidationError:
+            with contextlib.suppress(ValueError, RecursionError):
+                text = json.dumps(json.loads(line, object_pairs_hook=_said), ensure_ascii=False)
+                found.append(known.validate_json(text.encode(errors="replace")))
     return found
+
+
+def _said(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value for key, value in pairs if value is not None}
 
 
 def short(words: object) -> str:
@@ -107,6 +119,8 @@ def result_of(exchange: Exchange, ended: Completed, facts: StreamFacts) -> Agent
     )
     if how in {Ended.TIMED_OUT, Ended.SIGNAL}:
         return result
+    if facts.complaint is not None and _FULL.search(facts.complaint):
+        return replace(result, complaint=f"{TOO_LONG} {facts.complaint}", fault=None, session=None)
     if facts.complaint is not None:
         return replace(result, complaint=facts.complaint)
     if report is not None or complaint is not None:
