@@ -21,6 +21,11 @@ def own_nap() -> str:
     return f"90000.{os.getpid():08}{next(_NAPS):04}"
 
 
+def waits_for_a_lock(pid: int) -> bool:
+    """Return whether a process waits for a lock that another one holds."""
+    return any("->" in line and f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines())
+
+
 def alive(marker: str) -> dict[int, str]:
     """Return the other processes that have *marker* in their command line, with that line."""
     found: dict[int, str] = {}

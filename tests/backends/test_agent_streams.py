@@ -114,6 +114,11 @@ def test_nothing_at_all(backend: str, tmp_path: Path) -> None:
     assert (silent.fault, silent.exit_code) == ("empty", 0)
 
 
+def test_a_signal_without_a_name_is_said_by_its_number(tmp_path: Path) -> None:
+    ended = result(tmp_path / "exchange", read_stream("codex", b""), completed(code=None, signal=35))
+    assert ended.complaint == "The agent was ended by signal 35 (Real-time signal 1)."
+
+
 def test_the_report_file_counts_where_the_product_gave_none(tmp_path: Path) -> None:
     facts = read_stream("codex", *recorded("codex", "no report"))
     found = result(tmp_path / "exchange", facts, completed(), report='{"result": "COMPLETE"}')

@@ -147,7 +147,7 @@ def test_an_exit_code_that_is_not_zero(bench: Bench) -> None:
 def test_a_signal(bench: Bench) -> None:
     result = bench.play({"run": ["sh", "-c", "kill -9 $PPID; sleep 5"]})
     assert (result.ended, result.signal, result.exit_code) == (Ended.SIGNAL, signal.SIGKILL, None)
-    assert result.complaint == "The agent was ended by signal 9 (SIGKILL)."
+    assert result.complaint == "The agent was ended by signal 9 (Killed)."
 
 
 @pytest.mark.broad(but_first=1)

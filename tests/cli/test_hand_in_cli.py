@@ -100,15 +100,21 @@ def lay_out(
 
 
 def lay_rules(repository: Repository, desk: Desk, *paths: str) -> None:
-    """Let @make change these paths only, over what lies at the desk now and `kept.py`."""
+    """Let @make change these paths only, over what lies at the desk now, `kept.py`, and a name that is no UTF-8."""
     (desk.files / "kept.py").write_text("k = 1\n")
+    (desk.files / "caf\udce9.txt").write_text("x\n")
     desk.put(desk.base, json.dumps(manifest_of(desk.files)))
     asked = desk.asked()
     assert asked is not None
     desk.ask(asked.model_copy(update={"write": tuple(f"{path} (modify)" for path in paths)}))
     grants = tuple(Grant(path, Action.MODIFY if (desk.files / path).exists() else Action.CREATE) for path in paths)
     checkout = PrivateCheckout(repository, desk.folder)
-    desk.put(desk.rules, rules_of(Policy(Writes.TASK, grants, TestScope()), repository, "HEAD", checkout))
+    desk.put(
+        desk.rules,
+        rules_of(
+            Policy(Writes.TASK, grants, TestScope(known=frozenset({"caf\udce9.txt"}))), repository, "HEAD", checkout
+        ),
+    )
 
 
 def redfirst(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -3,22 +3,27 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 import typer
+from kit import REDFIRST
 from typer.testing import CliRunner
+from waiting import wait_until, waits_for_a_lock
 
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.faces.cli.config import trust
 from pipeline.outcomes import Reason
-
-pytestmark = pytest.mark.slow
+from pipeline.run.files import locked
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 app = typer.Typer()
 app.command()(trust)
@@ -89,6 +94,19 @@ def test_revoke_forgets() -> None:
     run("--yes")
     assert run("--revoke").strip() == "Forgotten."
     assert json.loads(run("--revoke", "--json"))["trusted"] is False
+
+
+def test_of_two_words_at_once_none_is_lost(worktree: Path, tmp_path: Path) -> None:
+    folders = [tmp_path / str(number) for number in range(4)]
+    for folder in folders:
+        shutil.copytree(worktree, folder)
+    kept = state_folder(os.environ)
+    kept.mkdir(parents=True)
+    with locked(kept):  # each has read what is asked for, and waits
+        trusting = [subprocess.Popen([REDFIRST, "trust", "--yes"], cwd=folder) for folder in folders]
+        wait_until(lambda: all(map(waits_for_a_lock, [each.pid for each in trusting])))
+    assert [each.wait() for each in trusting] == [0] * len(folders)
+    assert len(json.loads(record(tmp_path).read_bytes())["repositories"]) == len(folders)
 
 
 def test_a_repository_that_asks_for_nothing_needs_no_word(worktree: Path, tmp_path: Path) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import await_end_of, processes_of, spawn
 from e2e.test_interruptions import Halt
 from queued.sums_project import KNOWN, make, most_at_once
-from waiting import wait_until
+from waiting import wait_until, waits_for_a_lock
 from workflows.test_gates_and_commands import answer, asks
 from workflows.test_gates_and_commands import make as make_recipe
 
@@ -21,6 +20,9 @@ from pipeline.queue.orders import OrderLog, log_of
 from pipeline.queue.sqlite import DATABASE
 from pipeline.repo import Repository
 from pipeline.run.store import Claim, claims
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -230,10 +232,6 @@ def test_what_a_git_that_was_killed_has_left_is_made_anew(left: str, tmp_path: P
     queued.work()
     assert (queued.branches(), [one["outcome"] for one in queued.orders()]) == (["gal-1-double-m1"], ["completed"])
     assert [line for line in queued.project.git("worktree", "list").splitlines() if "locked" in line] == []
-
-
-def waits_for_a_lock(pid: int) -> bool:
-    return any("->" in line and f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines())
 
 
 @pytest.mark.broad

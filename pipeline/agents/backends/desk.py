@@ -8,6 +8,7 @@ report so that he fills in by hand.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shutil
@@ -219,8 +220,9 @@ class Desk:
             UserError: it does not say.
         """
         try:
-            return _MANIFEST.validate_json(_read(self.base))
-        except (OSError, ValidationError) as error:
+            # not validate_json: it refuses the lone surrogates that a file name may bring
+            return _MANIFEST.validate_python(json.loads(_read(self.base)))
+        except (OSError, ValueError, RecursionError) as error:
             raise UserError(
                 f"{self.base} does not say what the code was before: this is no desk that a run laid out.",
                 Reason.USAGE,

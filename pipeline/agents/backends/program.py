@@ -131,13 +131,18 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
     return AgentResult.of(ended, how, report, complaint or fault)
 
 
+def signal_words(number: int) -> str:
+    """Return how a signal is called; those for real time have a number alone."""
+    name = signal.strsignal(number)
+    return f"signal {number} ({name})" if name is not None else f"signal {number}"
+
+
 def how_it_ended(ended: Completed, timeout_s: float) -> tuple[Ended, str | None]:
     """Return how a process ended, and a sentence about it if it did not end well."""
     if ended.timed_out:
         return Ended.TIMED_OUT, f"The agent did not finish within {timeout_s:g} seconds and was stopped."
     if ended.signal is not None:
-        name = signal.Signals(ended.signal).name
-        return Ended.SIGNAL, f"The agent was ended by signal {ended.signal} ({name})."
+        return Ended.SIGNAL, f"The agent was ended by {signal_words(ended.signal)}."
     if ended.exit_code != 0:
         lines = ended.stderr.decode(errors="replace").strip().splitlines()
         last = f"; the last line of its stderr is: {lines[-1][-_LAST_WORDS:]}" if lines else " and an empty stderr"

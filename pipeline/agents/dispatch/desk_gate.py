@@ -5,6 +5,7 @@ It is a courtesy, by the same judgement: what is handed in is judged once more, 
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
 from functools import partial
@@ -107,7 +108,7 @@ def rules_of(policy: Policy, repository: Repository, base: str, checkout: Privat
         checkout=str(checkout.tree),
         ignored=tuple(sorted(ignored_names(checkout.root))),
     )
-    return rules.model_dump_json(by_alias=True)
+    return json.dumps(rules.model_dump(mode="json", by_alias=True))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
+from pipeline.agents.backends.program import signal_words
 from pipeline.agents.backends.protocol import Mishap, ToolAnswer
 from pipeline.agents.dispatch import searcher
 from pipeline.agents.dispatch.gate import Policy, with_regions
@@ -410,7 +410,7 @@ def _told(completed: Completed, workspace: Path, timeout_s: float) -> ToolAnswer
     if completed.timed_out:
         end = f"stopped after {timeout_s:g} seconds"
     elif completed.signal is not None:
-        end = f"ended by {signal.Signals(completed.signal).name}"
+        end = f"ended by {signal_words(completed.signal)}"
     else:
         end = f"exit code {completed.exit_code}"
     missing = ", the middle of the output is missing" if completed.truncated else ""

@@ -22,11 +22,13 @@ from pipeline.config.load import Loaded, load
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import Layer, Origin
 from pipeline.config.trust import Widening, as_json, is_trusted
+from pipeline.config.user_folders import state_folder
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument, repository_here
 from pipeline.faces.cli.text import print_text
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
+from pipeline.run.files import locked
 from pipeline.terminal import print_json
 from pipeline.testing.languages.projects.combined import TOP
 
@@ -226,8 +228,11 @@ def trust(
     """
     repository = Repository.find(Path.cwd())
     worktree, common_dir = repository.worktree, repository.common_dir
+    kept = state_folder(os.environ)
+    kept.mkdir(parents=True, exist_ok=True)
     if revoke:
-        forgotten = store.revoke(common_dir, os.environ)
+        with locked(kept):  # of two words at once none is lost
+            forgotten = store.revoke(common_dir, os.environ)
         _answer(worktree, (), as_document=as_document, told="Forgotten." if forgotten else "Nothing was allowed.")
         return
     loaded = load(worktree, environ=os.environ, repo_file=file_at(repository, "HEAD"))
@@ -245,7 +250,8 @@ def trust(
     if not yes:
         _ask(worktree, widening)
         shown = ()  # the person has just read them
-    store.grant(widening, common_dir, os.environ)
+    with locked(kept):
+        store.grant(widening, common_dir, os.environ)
     told = "\n".join([*shown, "Allowed, until one of these values changes."])
     _answer(worktree, widening, as_document=as_document, told=told)
 
