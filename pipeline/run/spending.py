@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pipeline.run.info import DispatchRecord, DispatchResult, Reserved
@@ -142,10 +142,11 @@ def reserve(
             continue
         drawing = [at for at, one in enumerate(begin) if drawn(*one)]
         belongs = [record for record in run.records.values() if drawn(record.role, record.step)]
-        left = _left(name, part, sum((_of(run, record) for record in belongs), Spent()))
+        left = _left(name, part, sum((_at_most(record, _of(run, record)) for record in belongs), Spent()))
         if isinstance(left, UsedUp):
             return left
-        left = _left(name, part, sum((_of(run, record, with_share=True) for record in belongs), Spent()))
+        taken = (_at_most(record, _of(run, record, with_share=True)) for record in belongs)
+        left = _left(name, part, sum(taken, Spent()))
         if isinstance(left, UsedUp):
             return Held(left.why)
         for at in drawing:
@@ -167,25 +168,21 @@ def _parts(
 
 
 def _left(name: str, part: BudgetPart, taken: Spent) -> Reserved | UsedUp:
-    """Return what is left of a limit; one that cannot be kept is worse than none, so that stops a run too."""
-    if part.cost_usd is not None and taken.unpriced:
-        return UsedUp(
-            f"{name}.cost_usd = {part.cost_usd:g} cannot be kept: what {taken.unpriced[0]} cost is not known. "
-            f'Give the price of its model in [prices."MODEL"], or limit {name}.tokens instead'
-        )
-    if part.tokens is not None and taken.uncounted:
-        return UsedUp(
-            f"{name}.tokens = {part.tokens} cannot be kept: how many {taken.uncounted[0]} took is not known. "
-            f"Use network model for that agent, or leave {name}.tokens out"
-        )
+    """Return what is left of a limit."""
     if part.cost_usd is not None and taken.cost_usd >= part.cost_usd - _NOTHING_USD:
-        return UsedUp(f"{taken.cost_usd:.4f} of {name}.cost_usd = {part.cost_usd:g} USD are spent")
+        return UsedUp(
+            f"{taken.cost_usd:.4f} of {name}.cost_usd = {part.cost_usd:g} USD are spent{_with(taken.unpriced)}"
+        )
     if part.tokens is not None and taken.tokens >= part.tokens:
-        return UsedUp(f"{taken.tokens} of {name}.tokens = {part.tokens} are spent")
+        return UsedUp(f"{taken.tokens} of {name}.tokens = {part.tokens} are spent{_with(taken.uncounted)}")
     return Reserved(
         cost_usd=None if part.cost_usd is None else part.cost_usd - taken.cost_usd,
         tokens=None if part.tokens is None else part.tokens - taken.tokens,
     )
+
+
+def _with(unknown: tuple[str, ...]) -> str:
+    return f", with the whole share of {unknown[-1]}, since nobody knows what it took" if unknown else ""
 
 
 def _part(left: Reserved, among: int) -> Reserved:
@@ -227,6 +224,16 @@ def _of(run: AnyRun, record: DispatchRecord, *, with_share: bool = False) -> Spe
         tokens=(usage.input_tokens or 0) + (usage.output_tokens or 0),
         unpriced=() if usage.cost_usd is not None else (record.dispatch,),
         uncounted=() if known else (record.dispatch,),
+    )
+
+
+def _at_most(record: DispatchRecord, took: Spent) -> Spent:
+    """Return what a dispatch took, and its share where nobody knows; one that began before the limit had none."""
+    share = record.reserved or Reserved()
+    return replace(
+        took,
+        cost_usd=max(took.cost_usd, share.cost_usd or 0.0) if took.unpriced else took.cost_usd,
+        tokens=max(took.tokens, share.tokens or 0) if took.uncounted else took.tokens,
     )
 
 

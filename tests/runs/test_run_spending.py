@@ -122,13 +122,20 @@ def test_an_reached_limit_stops_the_run(run: Run, budget: dict[str, Any], words:
     assert words in stopped.why
 
 
-def test_an_unknown_cost_is_not_nothing(run: Run) -> None:
-    ended(run, used(None))
-    stopped = reserve(run, Budget(cost_usd=100), [MAKE])
+def test_an_unknown_cost_is_not_nothing_and_more_money_goes_on(run: Run) -> None:
+    ended(run, used(None), reserved=Reserved(cost_usd=4))
+    assert reserve(run, Budget(cost_usd=5), [MAKE]) == [Reserved(cost_usd=1)]
+    stopped = reserve(run, Budget(cost_usd=4), [MAKE])
     assert isinstance(stopped, UsedUp)
-    assert "001-implement-make" in stopped.why
-    assert "[prices." in stopped.why
-    assert reserve(run, Budget(tokens=100), [MAKE]) == [Reserved(tokens=90)]
+    assert "4 USD are spent, with the whole share of 001-implement-make, since nobody knows" in stopped.why
+    assert spent(run).cost_usd == 0, "what is told is what is known"
+    ended(run, used(1, None), reserved=Reserved(tokens=50))
+    assert reserve(run, Budget(tokens=100), [MAKE]) == [Reserved(tokens=40)]
+
+
+def test_what_was_unknown_before_there_was_a_limit_does_not_stop_the_run_for_ever(run: Run) -> None:
+    ended(run, used(None, None))
+    assert reserve(run, Budget(cost_usd=1, tokens=9), [MAKE]) == [Reserved(cost_usd=1, tokens=9)]
 
 
 def test_an_agent_that_asks_no_model_costs_nothing(run: Run) -> None:
