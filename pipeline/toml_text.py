@@ -25,6 +25,7 @@ def toml_table(text: str) -> dict[str, Any]:
     Raises:
         tomllib.TOMLDecodeError: it is no TOML, is nested too deeply, or has an endless key or number.
     """
+    text = text.removeprefix("\ufeff")  # as editors of Windows begin it
     # the library takes the square of the number of a key's parts, and reads numbers that nobody can print
     if any(len(word[0]) > _LONGEST for word in _WORD.finditer(_APART.sub("s", text))):
         raise tomllib.TOMLDecodeError(f"a key or a number has more than {_LONGEST} characters")

@@ -39,7 +39,7 @@ def test_a_repository_that_says_nothing_has_no_file(tmp_path: Path) -> None:
 
 
 def test_a_table_in_pyproject_is_read_with_its_lines(tmp_path: Path) -> None:
-    text = b'[project]\nname = "x"\n\n[tool.redfirst]\nbase = "trunk"\n[tool.redfirst.limits]\nseam = 7\n'
+    text = b'\xef\xbb\xbf[project]\nname = "x"\n\n[tool.redfirst]\nbase = "trunk"\n[tool.redfirst.limits]\nseam = 7\n'
     found = repository_file(tmp_path, at_start(pyproject_toml=text))
     assert found is not None
     loaded = load(tmp_path, environ={"HOME": str(tmp_path)}, repo_file=found)
