@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15525,
-    "pipeline/app": 10564,
-    "pipeline/steps": 6886,
-    "pipeline/faces": 6749,
-    "pipeline/agents": 6363,
-    "pipeline/judge": 5308,
+    "pipeline/app": 10568,
+    "pipeline/steps": 6888,
+    "pipeline/faces": 6755,
+    "pipeline/agents": 6412,
+    "pipeline/judge": 5321,
     "pipeline/matrix": 4516,
-    "pipeline/sandbox": 3679,
-    "pipeline/run": 3269,
+    "pipeline/sandbox": 3680,
+    "pipeline/run": 3271,
     "pipeline/config": 1745,
-    "pipeline/repo": 1482,
-    "pipeline": 1286,
+    "pipeline/repo": 1486,
+    "pipeline": 1287,
     "todo": 1104,
     "pipeline/queue": 1459,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_935
+IN_ALL: Final = 70_017
 MODULES: Final = 499
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""

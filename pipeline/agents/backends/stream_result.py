@@ -81,12 +81,12 @@ def events(stdout: bytes, known: TypeAdapter[Event]) -> list[Event]:
             found.append(known.validate_json(line))
         except ValidationError:
             with contextlib.suppress(ValueError, RecursionError):
-                text = json.dumps(json.loads(line, object_pairs_hook=_said), ensure_ascii=False)
+                text = json.dumps(json.loads(line, object_pairs_hook=_without_nulls), ensure_ascii=False)
                 found.append(known.validate_json(text.encode(errors="replace")))
     return found
 
 
-def _said(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _without_nulls(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {key: value for key, value in pairs if value is not None}
 
 
