@@ -8,7 +8,6 @@ import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.app.at_hub import look_up_base
@@ -32,6 +31,7 @@ from pipeline.run.summary_facts import commits_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
 
     T = TypeVar("T")
 
@@ -173,7 +173,7 @@ def _left(repository: Repository, options: RunOptions) -> Repository | None:
         return None
     found = next((one for one in repository.worktrees() if str(one.path) == said.folder), None)
     if found is None or found.locked == _UNFINISHED:
-        repository.remove_unfinished_worktree(Path(said.folder), said.branch, said.tip)
+        repository.remove_unfinished(None if found is None else found.path, said.branch, said.tip)
         return None
     if not found.is_there or found.locked is not None:
         return None

@@ -141,9 +141,10 @@ class PublishDoor(ObjectDoor):
         what = (str(folder), branch) if base is None else ("-b", branch, str(folder), base)
         self._git("worktree", "add", "--quiet", *what, keeps=holds)
 
-    def remove_unfinished_worktree(self, folder: Path, branch: str, tip: str) -> None:
-        """Remove what a git that was killed in `add_worktree` has left: a worktree that nobody used, a branch."""
-        self._start(("worktree", "remove", "--force", "--force", str(folder)))
+    def remove_unfinished(self, folder: Path | None, branch: str, tip: str) -> None:
+        """Remove what a git that was killed in `add_worktree` has left: a folder that nobody used, and the branch."""
+        if folder is not None:
+            self._start(("worktree", "remove", "--force", "--force", str(folder)))
         if self.resolve(f"refs/heads/{branch}") == tip:
             self._start(("branch", "--quiet", "--delete", "--force", branch))  # git refuses where it is checked out
 

@@ -33,13 +33,13 @@ CEILINGS: Final = {
     "pipeline/sandbox": 3680,
     "pipeline/run": 3271,
     "pipeline/config": 1745,
-    "pipeline/repo": 1486,
+    "pipeline/repo": 1487,
     "pipeline": 1287,
     "todo": 1104,
     "pipeline/queue": 1459,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_017
+IN_ALL: Final = 70_018
 MODULES: Final = 499
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""

@@ -119,7 +119,7 @@ def result_of(exchange: Exchange, ended: Completed, facts: StreamFacts) -> Agent
     )
     if how in {Ended.TIMED_OUT, Ended.SIGNAL}:
         return result
-    if facts.complaint is not None and _FULL.search(facts.complaint):
+    if facts.fault is not None and _FULL.search(facts.complaint or ""):
         return replace(result, complaint=f"{TOO_LONG} {facts.complaint}", fault=None, session=None)
     if facts.complaint is not None:
         return replace(result, complaint=facts.complaint)
