@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 15525,
+    "pipeline/testing": 15591,
     "pipeline/app": 10568,
     "pipeline/steps": 6888,
     "pipeline/faces": 6755,
     "pipeline/agents": 6412,
-    "pipeline/judge": 5321,
+    "pipeline/judge": 5324,
     "pipeline/matrix": 4516,
     "pipeline/sandbox": 3680,
     "pipeline/run": 3271,
@@ -39,8 +39,8 @@ CEILINGS: Final = {
     "pipeline/queue": 1459,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_018
-MODULES: Final = 499
+IN_ALL: Final = 70_087
+MODULES: Final = 500
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 636

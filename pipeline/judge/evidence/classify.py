@@ -22,7 +22,10 @@ _NO_FRAMES: Final = (
 LIMIT_REACHED: Final = "TestLimitReached"  # what the recorder raises in a test of Python; its message names the limit
 _CALL_FAULT: Final = re.compile(
     r"^(?P<name>[\w.<>]+?)(\.__init__|\.__new__)?\(\) "
-    r"(got an unexpected keyword|got multiple values|got some positional|takes |missing \d+ required)"
+    r"(got (an )?unexpected keyword|got multiple values|got some positional|takes |missing \d+ required)"
+    # a field that a declared model does not have yet: SQLAlchemy, pydantic
+    r"|^'\w+' is an invalid keyword argument for (?P<model>\w+)$|^\d+ validation errors? for (?P<form>\w+)$",
+    re.MULTILINE,
 )
 
 
@@ -178,13 +181,14 @@ def _in_test(record: TestRecord, fault: Fault, frame: Frame, context: Context) -
         return _no(RedClass.TEST_BROKEN, f"{_said(fault)}: that object is not the project's own")
     if any(context.names_method(one.name, one.owner) for one in fault.special):
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=_said(fault))
-    call = _CALL_FAULT.match(fault.raised.message) if fault.raised.is_a("TypeError") else None
-    if call is not None and context.introduces(call["name"], call["name"].rpartition(".")[0]):
+    call = _CALL_FAULT.match(fault.raised.message) if fault.raised.is_a("TypeError", "ValidationError") else None
+    called = call["name"] or call["model"] or call["form"] if call is not None else ""
+    if called and context.introduces(called, called.rpartition(".")[0]):
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=_said(fault))
-    if call is not None:
+    if called:
         return _no(
             RedClass.TEST_BROKEN,
-            f"{_said(fault)}{_at(frame)}: the task's symbols do not list {call['name']}. Mend the call. If this "
+            f"{_said(fault)}{_at(frame)}: the task's symbols do not list {called}. Mend the call. If this "
             "task is to change its arguments, answer BLOCKED and say that the split has to list it",
         )
     if (passed_on := _let_through(fault, context)) is not None:

@@ -20,8 +20,9 @@ import pytest
 
 from .cases import Cases
 from .faults import CHAIN_LIMIT, Faults, is_a
+from .mentions import Mentions
 from .tracing import Tracer
-from .workspace import NOT_OURS, Workspace, imports, nested, path_of
+from .workspace import NOT_OURS, Workspace, nested, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -184,7 +185,7 @@ class Recorder:
         self._now = time.monotonic  # tests put other clocks in its place
         self._phases: dict[str, list[dict[str, Any]]] = {}
         self._made: list[dict[str, Any]] = []  # each failure, and so those of which a plugin that runs again tells none
-        self._imported: dict[str, list[tuple[int, str, str]]] = {}
+        self._mentions = Mentions(self._workspace)
         self._timed_out = False
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -348,7 +349,8 @@ class Recorder:
         self._disarm()
         reach = None
         if self._tracer is not None:
-            reach = {**self._tracer.stop(item), **self._looked_at(item)}
+            parts = self._locate(item, self._workspace.relative(path_of(item)))
+            reach = {**self._tracer.stop(item), **self._mentions.of(item, parts)}
         phases = self._phases.pop(item.nodeid)
         told = [phase["fault"] for phase in phases]
         phases += [made for made in self._made if made["fault"] not in told]
@@ -428,30 +430,6 @@ class Recorder:
             outcome = "failed"
         sub = hasattr(report, "context")  # pytest's own sub-tests, and those of the plugin that came before them
         return {"when": report.when, "outcome": outcome, "reason": reason, "fault": fault, "sub": sub}
-
-    def _looked_at(self, item: Any) -> dict[str, list[str]]:
-        """Return the project's files whose imported names a test mentions, for production that is only looked at.
-
-        And those whose paths are texts in it: what a test of a file's absence looks for.
-        """
-        parts = self._locate(item, self._workspace.relative(path_of(item)))
-        tree = self._workspace.tree(parts[-1][0]) if parts else None
-        if tree is None:
-            return {"references": [], "named": []}
-        path, node, _ = parts[-1]
-        package = str(getattr(getattr(item, "module", None), "__package__", "") or "")
-        within = list(ast.walk(node))
-        mentioned = {part.id for part in within if isinstance(part, ast.Name)}
-        inside = {id(part) for part in within}
-        if path not in self._imported:
-            found = [(id(part), *pair) for part in ast.walk(tree) for pair in imports(part, package)]
-            self._imported[path] = found
-        modules = {module for part, local, module in self._imported[path] if part in inside or local in mentioned}
-        loaded = [getattr(sys.modules.get(name), "__file__", None) or self._workspace.file_of(name) for name in modules]
-        references = sorted({self._workspace.relative(name) for name in loaded if name} - {""})
-        texts = {part.value for part in within if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-        named = sorted({self._workspace.file_at(text) for text in texts} - {""})
-        return {"references": references, "named": named}
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: Any) -> Generator[None, Any, None]:

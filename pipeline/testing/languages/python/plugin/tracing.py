@@ -30,6 +30,8 @@ class Tracer:
         self._doors: set[str] = set()
         self._fixtures: dict[int, set[str]] = {}
         self._names: dict[int, tuple[Any, str]] = {}
+        self._tables: set[str] = set()
+        self._told_of_requests = False
         self._monitored = self._monitor()
         sys.addaudithook(self._audit)
 
@@ -53,7 +55,8 @@ class Tracer:
 
     def start(self) -> None:
         """Start tracing one test."""
-        self._functions, self._doors = set(), set()
+        self._functions, self._doors, self._tables = set(), set(), set()
+        self._listen_to_django()
         if not self._monitored:
             threading.setprofile(self._profile)
             sys.setprofile(self._profile)
@@ -71,11 +74,26 @@ class Tracer:
             for definition in found:
                 functions |= self._fixtures.get(id(definition), set())
         # examples are read again to show the one that fails, and doctest looks for settings of the debugger
+        self._doors.update(filter(None, map(self._place_of, self._tables)))
         doors = self._doors - {self._workspace.relative(path_of(item)), ".pdbrc"}
         # of a large test the rest is cut; one of each file is kept, since it is from files that it is seen to be far
         firsts = {name.partition("::")[0]: name for name in sorted(functions, reverse=True)}
         kept = {*sorted(functions)[:_REACH_LIMIT], *firsts.values()}
         return {"functions": sorted(kept), "doors": sorted(doors)}
+
+    def _listen_to_django(self) -> None:
+        """Let Django tell of requests: which function answers one is said by a table, which is data of the project."""
+        signals: Any = sys.modules.get("django.core.signals")
+        if signals is not None and not self._told_of_requests:
+            signals.request_started.connect(self._hear_request, weak=False)
+            self._told_of_requests = True
+
+    def _hear_request(self, **_said: object) -> None:
+        settings = getattr(sys.modules.get("django.conf"), "settings", None)
+        self._tables.add(str(getattr(settings, "ROOT_URLCONF", "")))
+
+    def _place_of(self, module: str) -> str:
+        return self._workspace.relative(getattr(sys.modules.get(module), "__file__", None) or "")
 
     @contextmanager
     def paused(self) -> Generator[None, None, None]:
