@@ -30,6 +30,7 @@ from pipeline.run import store
 from pipeline.run.checkout import fill_submodules, has_submodules
 from pipeline.run.journal_kinds import Published
 from pipeline.run.lease import FileLease
+from pipeline.run.preconditions import known_base
 from pipeline.run.recipe_run import load_run
 from pipeline.run.records import ARTIFACT_LIMIT, walk
 from pipeline.run.run_ref import HERE_ALONE
@@ -159,10 +160,10 @@ class Known:
         published, info = self.run.journal.of(Published), self.run.info
         if not published or not published[-1].data.commits:
             return ""
-        tip = store.base_tip(self.there, info.base_branch)
         commits = published[-1].data.commits
+        base, tip = _base_of(self.there, info.base_branch)
         landed = tip is not None and store.is_on(self.there, commits, info.start_commit, tip)
-        return "" if landed else f"its commits are not on {info.base_branch}"
+        return "" if landed else f"its commits are not on {base}"
 
     def lacks(self) -> str:
         """Return, in words, what its ref does not have of its folder; "" where it has all."""
@@ -176,6 +177,13 @@ class Known:
         except (UserError, OSError) as error:
             return str(error)
         return "" if missing is None else f"its ref lacks {missing}"
+
+
+def _base_of(there: Repository, base: str) -> tuple[str, str | None]:
+    """Return a base and its commit; where it is gone, the repository's own: it went into that, if anywhere."""
+    tip = store.base_tip(there, base)
+    own = known_base(there) if tip is None else None
+    return (base, tip) if own is None else (own, store.base_tip(there, own))
 
 
 def _missing(place: RunPlace, kept: dict[str, str]) -> Generator[str]:
@@ -307,7 +315,7 @@ def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:
     for known in runs:
         if known.run is None:
             continue
-        base = store.base_tip(there, known.run.info.base_branch)
+        _, base = _base_of(there, known.run.info.base_branch)
         if base is not None and there.is_ancestor(tip, base):
             return True
         published = known.run.journal.of(Published)

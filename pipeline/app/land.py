@@ -31,8 +31,8 @@ from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
 from pipeline.run.run_ref import keep
 from pipeline.run.runs_of_repository import Roster, RunPlace
-from pipeline.run.store import is_on, is_remote, issue_of, key_of_run, order_of_runs, owner_of, push_of
-from pipeline.run.summary_facts import commits_of
+from pipeline.run.store import base_tip, is_on, is_remote, issue_of, key_of_run, order_of_runs, owner_of, push_of
+from pipeline.run.summary_facts import commits_of, landed_on
 from pipeline.scratch import scratch_folder
 from pipeline.steps.landing import (
     Conflict,
@@ -316,6 +316,7 @@ class Candidate:
         ended_at: When its commits were published.
         ordered: Whether its issue was ordered again already, with it or after it.
         begun: Whether a landing of it was begun, and is not known to have ended.
+        landed: The branch that it has landed on.
         passed_over: Why it lands only where somebody names it; "" where nothing speaks against it.
     """
 
@@ -327,12 +328,17 @@ class Candidate:
     ended_at: str
     ordered: bool
     begun: bool
+    landed: str | None
     passed_over: str = ""
 
     def line(self, status: str, **facts: object) -> LandLine:
         """Return what is told of it."""
         said = {"run": self.name, "issue": self.result.issue, "branch": self.result.branch, "status": status}
         return LandLine.model_validate({**said, **facts})
+
+    def passed(self, why: str, by_name: str) -> LandLine:
+        """Return why it lands only where somebody names it."""
+        return self.line("passed_over", why=(why,), safe_next_actions=(by_name,))
 
 
 @dataclass(frozen=True)
@@ -357,8 +363,9 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
     """
     roster = Roster(here)
     found = [_named(roster, name) for name in dict.fromkeys(names)] if names else [*_finished(roster)]
-    if onto is not None and not names:
-        found = [each for each in found if each.base == onto]
+    lines: list[LandLine] = []
+    if not names:
+        found = [*_unnamed(here, found, lines)] if onto is None else [each for each in found if each.base == onto]
     bases = sorted({each.base for each in found}) if onto is None else [onto]
     if len(bases) > 1:
         raise UserError(
@@ -367,7 +374,7 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
             actions=tuple(f"redfirst land --onto {shlex.quote(base)}" for base in bases),
         )
     if not bases:
-        return Choice("", ())
+        return Choice("", (), tuple(lines))
     tip = here.resolve(f"refs/heads/{bases[0]}")
     if is_remote(here, bases[0]):
         pushes = "; ".join(dict.fromkeys(push_of(each.result.branch, each.base) for each in found))
@@ -378,7 +385,6 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
     if tip is None:
         raise UserError(f"There is no branch {bases[0]} to land on.", Reason.USAGE, actions=("git branch --list",))
     waiting: list[Candidate] = []
-    lines: list[LandLine] = []
     first = unfinished_on(here, bases[0])
     for each in found:
         line = _settled(here, each, bases[0], tip, named=bool(names))
@@ -392,6 +398,16 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
     return Choice(bases[0], in_order(waiting, _needed(here, waiting, tip)), tuple(lines))
 
 
+def _unnamed(here: Repository, found: Iterable[Candidate], lines: list[LandLine]) -> Iterator[Candidate]:
+    """Yield what may be landed where nothing is said; what is on its base already is no reason to ask for the base."""
+    for each in found:
+        tip = base_tip(here, each.base)
+        if tip is not None and (each.begun or not is_on(here, each.result.commits, each.start, tip)):
+            yield each
+        elif tip is None and each.landed != each.base:
+            lines.append(each.passed(f"its base {each.base} is gone", f"redfirst land {each.name} --onto BRANCH"))
+
+
 def _settled(here: Repository, each: Candidate, base: str, tip: str, *, named: bool) -> LandLine | None:
     """Return what is told of a run that is not picked, None of one that is."""
     if is_on(here, each.result.commits, each.start, tip):
@@ -403,9 +419,11 @@ def _settled(here: Repository, each: Candidate, base: str, tip: str, *, named: b
     issues = tracker.in_tree(here, here.tree_of(tip))
     with tracker.as_user_errors(issues):
         done = any(one.id == each.result.issue and one.status is Status.DONE for one in issues.issues())
-    why = f"{each.result.issue} is Done on {base}, by other commits" if done else each.passed_over
-    again = (f"redfirst land {each.name}",)
-    return each.line("passed_over", why=(why,), safe_next_actions=again) if why else None
+    there = here.resolve(f"refs/heads/{each.result.branch}")
+    kept = there is not None and here.is_ancestor(each.result.commits[-1], there)
+    why = each.passed_over if kept else f"its branch {each.result.branch} does not have its commits any more"
+    why = f"{each.result.issue} is Done on {base}, by other commits" if done else why
+    return each.passed(why, f"redfirst land {each.name}") if why else None
 
 
 def _needed(here: Repository, found: Iterable[Candidate], tip: str) -> dict[str, frozenset[str]]:
@@ -474,6 +492,7 @@ def _candidate(roster: Roster, place: RunPlace, passed_over: str = "") -> Candid
         run.journal.of(Published)[-1].at,
         ordered=run.info.previous is not None or any(line.data.then == "order_again" for line in refused),
         begun=_open_landing(run) is not None,
+        landed=landed_on(run) if _open_landing(run) is None else None,
         passed_over=passed_over,
     )
 

@@ -259,6 +259,43 @@ def test_a_finished_run_is_told_while_a_newer_one_of_its_issue_is_open_and_lands
     fleet.run(1, "--approve", "plan", outcome="parked")
 
 
+def test_what_landed_on_a_branch_that_is_gone_holds_nothing_up_and_its_worktree_goes(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 2)
+    project = fleet.project
+    project.git("branch", "feature")
+    fleet.run(1, "--base", "feature")
+    assert fleet.land("GAL-1")["onto"] == "feature"
+    fleet.run(2)
+    project.write({"other.txt": "of others\n"})
+    project.commit("main goes on")
+    project.git("merge", "--quiet", "--no-edit", "feature")
+    project.git("branch", "--delete", "feature")
+    told = fleet.land()
+    assert [(line["run"], line["status"]) for line in told["runs"]] == [("run-GAL-2", "landed")], told
+    left = project.redfirst("gc", "--older-than", "0d").stdout
+    assert f"{fleet.worktrees['run-GAL-1']}" in left.partition("stays")[0], left
+
+
+def test_what_its_user_threw_away_lands_only_by_name(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 2)
+    project = fleet.project
+    project.git("branch", "feature")
+    fleet.run(1, "--base", "feature")
+    project.git("branch", "--delete", "--force", "feature")
+    project.git("switch", "--quiet", "--create", "shop")
+    fleet.run(2, worktree=False)
+    project.git("switch", "--quiet", "main")
+    project.git("branch", "--delete", "--force", "shop")
+    (gone,) = (told := fleet.land())["runs"][:1]
+    assert (gone["status"], gone["why"]) == ("passed_over", ["its base feature is gone"])
+    assert gone["safe_next_actions"] == ["redfirst land run-GAL-1 --onto BRANCH"]
+    (thrown,) = told["runs"][1:]
+    assert (thrown["status"], thrown["why"]) == ("passed_over", ["its branch shop does not have its commits any more"])
+    assert told["before"] == told["after"]
+    assert project.document(*shlex.split(thrown["safe_next_actions"][0])[1:])["runs"][0]["status"] == "landed"
+    assert fleet.land("GAL-1", "--onto", "main")["runs"][0]["status"] == "landed"
+
+
 @pytest.mark.broad
 def test_a_base_whose_checkout_only_git_there_knows_is_not_moved_under_it(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path, 1)
