@@ -122,15 +122,39 @@ def order(
         via: Who orders.
 
     Raises:
-        UserError: there is no such issue or run, or a value of the configuration is not accepted.
+        UserError: there is no such issue, run or recipe, a value of the configuration is not accepted, or an open order
+            does not do what is asked.
     """
-    from pipeline.app.run_config import read_config, refuse_recursion  # noqa: PLC0415  (heavy, and no list needs it)
+    from pipeline.app.recipe_choice import chosen  # noqa: PLC0415  (heavy, and no list needs it)
+    from pipeline.app.recipe_files import RecipeFiles  # noqa: PLC0415  (the same)
+    from pipeline.app.run_config import read_config, refuse_recursion  # noqa: PLC0415  (the same)
 
     refuse_recursion(environ)
-    read_config(repository, repository.resolve("HEAD") or "", Flags.parse(words.values, words.agent), environ)
+    tip = repository.resolve("HEAD")
+    read_config(repository, tip or "", Flags.parse(words.values, words.agent), environ)
+    if words.recipe is not None:
+        chosen(RecipeFiles(repository, tip, environ), words.recipe, repository)
     wanted = list(_wanted(repository, names, Wanted(via=via, options=words, priority=priority, held=held)))
     with log_of(repository, environ).locked() as log:
+        for one in wanted:
+            if (there := log.there(one)) is not None:
+                _refuse_other(one, there)
         return [log.place(one)[0] for one in wanted]
+
+
+def _refuse_other(wanted: Wanted, there: Order) -> None:
+    """Refuse what an order that is open already would not do: without this, it began without what was asked."""
+    is_other = wanted.options not in (RunWords(), there.placed.options)
+    is_other = is_other or wanted.priority not in {0, there.placed.priority}
+    if is_other or (wanted.held and there.state != "held"):
+        hold = (f"redfirst queue hold {there.id}",) if wanted.held else ()
+        raise UserError(
+            f"{there.what} is in the queue already ({there.id}, {there.state}), with other words or another priority, "
+            "or not held. Nothing was ordered. Drop that order, then order it again.",
+            Reason.USAGE,
+            details={"order": there.id},
+            actions=(f"redfirst queue drop {there.id}", *hold),
+        )
 
 
 def _wanted(repository: Repository, names: Iterable[str], each: Wanted) -> Iterator[Wanted]:

@@ -280,7 +280,7 @@ class OrderLog:
 
     def place(self, wanted: Wanted) -> tuple[Order, bool]:
         """Place an order, unless one with its key is there; return it, and whether it is new. Only under `locked`."""
-        there = self._there(wanted)
+        there = self.there(wanted)
         if there is not None:
             return there, False
         what = wanted.issue or wanted.run or ""
@@ -303,7 +303,7 @@ class OrderLog:
         self.add(placed, *((order_lines.OrderHeld(order=name),) if wanted.held else ()))
         return self.orders[name], True
 
-    def _there(self, wanted: Wanted) -> Order | None:
+    def there(self, wanted: Wanted) -> Order | None:
         """Return the order with the key that is wanted; without one the open order of its issue or run."""
         if wanted.key is None:
             what, each = wanted.issue or wanted.run, self.orders.values()

@@ -42,12 +42,32 @@ def test_orders_are_added_once_held_released_and_dropped(tmp_path: Path) -> None
     assert queued.project.redfirst("events", "--since", third).stdout.splitlines() == events[3:]
 
 
+@pytest.mark.parametrize("more", [("--hold",), ("--approve", "plan"), ("--priority", "3"), ("--recipe", "quick")])
+@pytest.mark.broad(but_first=1)
+def test_what_an_open_order_would_not_do_is_refused(tmp_path: Path, more: tuple[str, ...]) -> None:
+    queued = make(tmp_path, 2)
+    queued.redfirst("queue", "add", "GAL-1")
+    refused = queued.redfirst("queue", "add", "GAL-2", "GAL-1", *more)
+    (order,) = queued.orders()
+    assert refused["_code"] == 2
+    assert f"GAL-1 is in the queue already ({order['order']}, queued)" in refused["error"]["message"]
+    queued.project.redfirst(*refused["error"]["safe_next_actions"][0].split()[1:])
+    assert queued.redfirst("queue", "add", "GAL-2", "GAL-1", *more)["_code"] == 0
+    assert (
+        queued.redfirst("queue", "add", "GAL-1", *more)["_code"]
+        == queued.redfirst("queue", "add", "GAL-1")["_code"]
+        == 0
+    )
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
         (("add", "GAL-9"), "GAL-9"),
         (("add", "GAL-1", "--set", "nothing=1"), "nothing"),
         (("add", "run-GAL-1"), "is not a run of this repository"),
+        (("add", "GAL-1", "--approve", "nonsense"), "--approve takes plan, split, commit"),
+        (("add", "GAL-1", "--recipe", "nope"), "nope"),
         (("drop", "GAL-1"), "No order of the queue is called 'GAL-1'"),
     ],
 )

@@ -16,7 +16,7 @@ from pipeline.app.events import told_event
 from pipeline.app.run_list import list_runs
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.faces.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
+from pipeline.faces.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags, gates_of
 from pipeline.faces.cli.text import columned, print_result, print_text, say
 from pipeline.outcomes import PAUSED, Reason
 from pipeline.pids import boot_id
@@ -82,7 +82,7 @@ def add(
 
     words = RunWords(
         base=base,
-        approve=tuple(approve or ()),
+        approve=gates_of(approve),
         agent=tuple(agent or ()),
         values=tuple(values or ()),
         recipe=recipe,
