@@ -64,7 +64,8 @@ class Page:
             link = _LINK.search(line)
             issue_id = id_of_file(link[1]) if link is not None else None
             if issue_id is not None and is_issue_id(issue_id):
-                box = _BOX.search(line)
+                is_row = line.lstrip().startswith("|")  # else what is behind the link is a title
+                box = _BOX.search(line, 0, len(line) if is_row or link is None else link.start())
                 place, mark = (None, "") if box is None else (box.start(1), box[1])
                 listed.append(Entry(index, issue_id, place, _STATUSES.get(mark)))
         return listed

@@ -44,6 +44,7 @@ class Rule(StrEnum):
     LISTED_UNKNOWN = "listed-unknown"
     MISSPELT_KEY = "misspelt-key"
     UNWRITTEN = "unwritten"
+    UNCLOSED = "unclosed"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -93,11 +94,19 @@ def lint(tracker: Tracker) -> list[Problem]:
             pages.append(Page.of(INDEX_NAME, decode(readme, INDEX_NAME)))
     except TrackerError as error:
         problems.append(Problem(INDEX_NAME, error.line, Rule.BROKEN_FILE, error.message))
+    problems += _unclosed(pages)
     problems += _same_ids(tracker.ids)
     problems += _links(issues, frozenset(tracker.ids))
     problems += _cycles(issues)
     problems += _listings(issues, pages, frozenset(tracker.ids))
     return sorted(set(problems), key=lambda problem: (problem.path, problem.line or 0, problem.rule, problem.message))
+
+
+def _unclosed(pages: list[Page]) -> Iterator[Problem]:
+    for page in pages:
+        if page.found.unclosed is not None:
+            message = "This opens a code fence or HTML comment that nothing closes; nothing can be added below it."
+            yield Problem(page.name, page.line_number(page.found.unclosed), Rule.UNCLOSED, message)
 
 
 def _same_ids(ids: tuple[str, ...]) -> Iterator[Problem]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing": 15591,
-    "pipeline/app": 10568,
+    "pipeline/app": 10606,
     "pipeline/steps": 6888,
     "pipeline/faces": 6755,
     "pipeline/agents": 6412,
@@ -35,11 +35,11 @@ CEILINGS: Final = {
     "pipeline/config": 1745,
     "pipeline/repo": 1487,
     "pipeline": 1287,
-    "todo": 1104,
+    "todo": 1112,
     "pipeline/queue": 1459,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_087
+IN_ALL: Final = 70_133
 MODULES: Final = 500
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""

@@ -50,6 +50,9 @@ def test_a_key_of_somebody_else_is_theirs(key: str) -> None:
     ("changed", "expected"),
     [
         ({"A-2.md": "broken"}, [("A-2.md", 1, Rule.BROKEN_FILE)]),
+        ({"A-2.md": issue("A-2", status="Done", body="text\n```\ncode\n")}, [("A-2.md", 7, Rule.UNCLOSED)]),
+        ({"README.md": README + "<!-- to be closed\n"}, [("README.md", 7, Rule.UNCLOSED)]),
+        ({"README.md": README.replace("no box: [A-3](A-3.md)", "[A-3](A-3.md) takes [ ] and [~]")}, []),
         ({"A-2.md": issue("A-9")}, [("A-2.md", 2, Rule.BROKEN_FILE)]),
         ({"A-2.md": issue("A-2", status="Doing")}, [("A-2.md", 4, Rule.BROKEN_FILE)]),
         ({"my notes.md": "text"}, [("my notes.md", None, Rule.FILE_NAME)]),
