@@ -94,7 +94,7 @@ def lint(tracker: Tracker) -> list[Problem]:
             pages.append(Page.of(INDEX_NAME, decode(readme, INDEX_NAME)))
     except TrackerError as error:
         problems.append(Problem(INDEX_NAME, error.line, Rule.BROKEN_FILE, error.message))
-    problems += _unclosed(pages)
+    problems += _open_ends(pages)
     problems += _same_ids(tracker.ids)
     problems += _links(issues, frozenset(tracker.ids))
     problems += _cycles(issues)
@@ -102,7 +102,7 @@ def lint(tracker: Tracker) -> list[Problem]:
     return sorted(set(problems), key=lambda problem: (problem.path, problem.line or 0, problem.rule, problem.message))
 
 
-def _unclosed(pages: list[Page]) -> Iterator[Problem]:
+def _open_ends(pages: list[Page]) -> Iterator[Problem]:
     for page in pages:
         if page.found.unclosed is not None:
             message = "This opens a code fence or HTML comment that nothing closes; nothing can be added below it."

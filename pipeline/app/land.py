@@ -336,7 +336,7 @@ class Candidate:
         said = {"run": self.name, "issue": self.result.issue, "branch": self.result.branch, "status": status}
         return LandLine.model_validate({**said, **facts})
 
-    def passed(self, why: str, by_name: str) -> LandLine:
+    def pass_over(self, why: str, by_name: str) -> LandLine:
         """Return why it lands only where somebody names it."""
         return self.line("passed_over", why=(why,), safe_next_actions=(by_name,))
 
@@ -365,7 +365,7 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
     found = [_named(roster, name) for name in dict.fromkeys(names)] if names else [*_finished(roster)]
     lines: list[LandLine] = []
     if not names:
-        found = [*_unnamed(here, found, lines)] if onto is None else [each for each in found if each.base == onto]
+        found = [*_without_names(here, found, lines)] if onto is None else [each for each in found if each.base == onto]
     bases = sorted({each.base for each in found}) if onto is None else [onto]
     if len(bases) > 1:
         raise UserError(
@@ -398,14 +398,14 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
     return Choice(bases[0], in_order(waiting, _needed(here, waiting, tip)), tuple(lines))
 
 
-def _unnamed(here: Repository, found: Iterable[Candidate], lines: list[LandLine]) -> Iterator[Candidate]:
+def _without_names(here: Repository, found: Iterable[Candidate], lines: list[LandLine]) -> Iterator[Candidate]:
     """Yield what may be landed where nothing is said; what is on its base already is no reason to ask for the base."""
     for each in found:
         tip = base_tip(here, each.base)
         if tip is not None and (each.begun or not is_on(here, each.result.commits, each.start, tip)):
             yield each
         elif tip is None and each.landed != each.base:
-            lines.append(each.passed(f"its base {each.base} is gone", f"redfirst land {each.name} --onto BRANCH"))
+            lines.append(each.pass_over(f"its base {each.base} is gone", f"redfirst land {each.name} --onto BRANCH"))
 
 
 def _settled(here: Repository, each: Candidate, base: str, tip: str, *, named: bool) -> LandLine | None:
@@ -423,7 +423,7 @@ def _settled(here: Repository, each: Candidate, base: str, tip: str, *, named: b
     kept = there is not None and here.is_ancestor(each.result.commits[-1], there)
     why = each.passed_over if kept else f"its branch {each.result.branch} does not have its commits any more"
     why = f"{each.result.issue} is Done on {base}, by other commits" if done else why
-    return each.passed(why, f"redfirst land {each.name}") if why else None
+    return each.pass_over(why, f"redfirst land {each.name}") if why else None
 
 
 def _needed(here: Repository, found: Iterable[Candidate], tip: str) -> dict[str, frozenset[str]]:
