@@ -241,7 +241,8 @@ def tried(here: Repository, choice: Choice, environ: Mapping[str, str], *, dry_r
                 continue
             new = picked(aside, each.result, tip, who, key=None)
             if isinstance(new, Conflict):
-                lines.append(each.line("refused", found=Found.CONFLICT, why=new.why))
+                status = "refused" if new.found in _REFUSED else "waits"
+                lines.append(each.line(status, found=new.found, why=new.why))
                 continue
             tip = new.commits[-1]
             lines.append(each.line("would_land", filed=new.filed))

@@ -232,7 +232,7 @@ class Train:
         self.say(f"{result.run_id}: put onto {self.branch} at {tip[:12]}")
         new = picked(self.repository, result, tip, who, key=self.repository.signing_key())
         if isinstance(new, Conflict):
-            return Landing(Found.CONFLICT, Then.TELL, tip, why=new.why[:_MOST_TOLD])
+            return Landing(new.found, Then.TELL, tip, why=new.why[:_MOST_TOLD])
         checks = await self._checked(new.work)
         found = found_of(checks)
         if found is not Found.VERIFIED:
@@ -321,9 +321,10 @@ class Picked:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Why they do not go there, one sentence each."""
+    """Why they do not go there, one sentence each; of a tracker that cannot be read nobody has to do work again."""
 
     why: tuple[str, ...]
+    found: Found = Found.CONFLICT
 
 
 def picked(repository: Repository, result: Result, tip: str, who: Signature, *, key: str | None) -> Picked | Conflict:
@@ -359,7 +360,7 @@ def picked(repository: Repository, result: Result, tip: str, who: Signature, *, 
         with tracker.as_user_errors(issues):
             filed, edits = _closed(repository, result, issues, work)
     except UserError as error:
-        return Conflict((error.message,))
+        return Conflict((f"{error.message} Mend that there, then land it again",), Found.IN_THE_WAY)
     tree = tracker.tree_with(repository, tree, issues, edits)
     last = result.commits[-1]
     message = _message(repository, last, tip)

@@ -276,6 +276,23 @@ def test_what_landed_on_a_branch_that_is_gone_holds_nothing_up_and_its_worktree_
     assert f"{fleet.worktrees['run-GAL-1']}" in left.partition("stays")[0], left
 
 
+def test_an_issue_that_cannot_be_edited_on_the_base_is_to_be_mended_and_not_done_again(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.run(1)
+    issue = fleet.project.root / "TODO/GAL-1.md"
+    text = issue.read_text(encoding="utf-8")
+    issue.write_text(f"{text}\n```\nnever closed\n", encoding="utf-8")
+    fleet.project.commit("a note")
+    for told in (fleet.land("--dry-run"), fleet.land()):
+        (line,) = told["runs"]
+        assert (told["_code"], line["status"], line["found"]) == (4, "waits", "in_the_way"), line
+        assert line["why"][0].endswith("Mend that there, then land it again")
+    assert fleet.project.document("queue", "list")["orders"] == []
+    issue.write_text(text, encoding="utf-8")
+    fleet.project.commit("mended")
+    assert fleet.land()["runs"][0]["status"] == "landed"
+
+
 def test_what_its_user_threw_away_lands_only_by_name(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path, 2)
     project = fleet.project
