@@ -61,6 +61,18 @@ def test_a_file_of_tests_whose_name_is_no_text_is_refused_in_words(project: Proj
 
 
 @pytest.mark.broad
+def test_a_file_of_tests_whose_name_ends_the_runner_is_named(project: Project) -> None:
+    write(project, b"def test_it():\n    assert 1\n", TESTS)  # pytest cannot keep its name for the next time
+    project.commit("an odd test")
+    project.use_script(HONEST)
+    result = project.run()
+    assert result["reason"] == "baseline_impossible", result
+    told = "tests/test_odd\\xff.py holds tests, and its name is not UTF-8; rename it"
+    assert told in result["_stderr"]
+    assert told in project.redfirst("doctor", "--tests").stdout
+
+
+@pytest.mark.broad
 def test_a_commit_after_one_with_such_names_is_verified(project: Project) -> None:
     write(project, b"OLD = 1\n", CODE, HELPER, CONTROL)
     project.commit("odd names")

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from pipeline.characters import as_utf8
 from pipeline.judge.evidence.compare import failing, passed, passes
 from pipeline.judge.evidence.observation import Ended, Observation
 from pipeline.process import Command, Mount
@@ -24,6 +25,7 @@ from pipeline.testing.measure.measuring import MeasurementContext, environment, 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from pipeline.judge.evidence.observation import Layout
     from pipeline.repo import Repository
 
 
@@ -77,10 +79,17 @@ def no_baseline(repository: Repository, seen: Observation) -> str | None:
         seen: The run of all tests as they were.
     """
     if seen.cut_short:
-        return seen.cut_short[0]
+        odd = odd_name((entry.path for entry in repository.entries("HEAD")), seen.layout)
+        return ". ".join(filter(None, (seen.cut_short[0], odd)))
     if not seen.collection_errors or any(map(passed, seen.records.values())):
         return None
     return f"no test passes, and {uncollected(repository, seen)}"
+
+
+def odd_name(paths: Iterable[str], layout: Layout) -> str | None:
+    """Return which of these files holds tests and has a name that a test runner may be unable to say; None if none."""
+    odd = next((path for path in paths if layout.is_test(path) and as_utf8(path) != path), None)
+    return None if odd is None else f"{as_utf8(odd)} holds tests, and its name is not UTF-8; rename it"
 
 
 def uncollected(repository: Repository, seen: Observation) -> str:

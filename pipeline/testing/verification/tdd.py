@@ -10,7 +10,6 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.characters import as_utf8
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import passed, passes_at_once
 from pipeline.judge.evidence.observation import Ended, Layout, Observation, TestRecord
@@ -20,6 +19,7 @@ from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.outcomes import Reason
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.table import language_of
+from pipeline.testing.measure.baseline import odd_name
 from pipeline.testing.measure.composed_trees import shares_file
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.testing.measure.mutation import Judges
@@ -231,9 +231,8 @@ def _require_names(paths: Iterable[str], layout: Layout) -> None:
     Raises:
         UnmeasurableError: the name of one is not UTF-8.
     """
-    odd = next((path for path in paths if layout.is_test(path) and as_utf8(path) != path), None)
-    if odd is not None:
-        raise UnmeasurableError(f"{as_utf8(odd)} holds tests, and its name is not UTF-8; rename it")
+    if (odd := odd_name(paths, layout)) is not None:
+        raise UnmeasurableError(odd)
 
 
 def _wanted(ctx: VerificationContext, question: Question, old: str, new: str, production: Sequence[str]) -> Wanted:
