@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -11,6 +12,7 @@ from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 from pipeline.config.model import Config
 from pipeline.config.tables import Probes
 from pipeline.judge.reports.proofs import Edit, Proof, ProvingTest
+from pipeline.repo import GITLINK, Entry, TreeChange
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.testing.measure.noticing import Passing, faults_noticed, noticing_probe
 from pipeline.testing.measure.outcome_words import noticed_lines
@@ -288,6 +290,14 @@ def test_a_test_is_refused_where_a_writer_of_tests_is(lab: Lab, path: str, why: 
     found = shown(lab, path, IMPORTS + NOTICED)
     assert found.found == "unproved"
     assert why in found.why
+
+
+def test_a_test_in_a_submodule_is_refused(lab: Lab) -> None:
+    context, work = lab
+    link = Entry("tests/vendor", GITLINK, context.repository.resolve("HEAD") or "")
+    there = replace(work, tree=context.repository.build_tree(work.tree, [TreeChange(link.path, link)]))
+    found = shown((context, there), "tests/vendor/test_x.py", IMPORTS + NOTICED)
+    assert (found.found, "'tests/vendor' is a submodule" in found.why) == ("unproved", True), found.why
 
 
 def test_two_runs_that_disagree_prove_nothing(lab: Lab, tmp_path: Path) -> None:

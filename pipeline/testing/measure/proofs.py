@@ -19,7 +19,8 @@ from pipeline.judge.policy.paths import canonical, is_tracker, protected
 from pipeline.judge.policy.rights import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.judge.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
 from pipeline.progress import counted, few
-from pipeline.repo import PLAIN, Entry, TreeChange
+from pipeline.repo import GITLINK, PLAIN, Entry, TreeChange
+from pipeline.repo.settings import paths_git_uses
 from pipeline.testing.languages import names
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.languages.readers import edited
@@ -134,7 +135,8 @@ def refusal_of_test(ctx: MeasurementContext, test: ProvingTest, work: Work) -> s
     same = next((one for one in there if one != path and _canonical(one) == _canonical(path)), None)
     change = Change(path, ChangeKind.ADDED, collides_with=same)
     named = replace(work.scope, files=(Grant(path, Action.CREATE),))
-    ruling = judge(Writes.TESTS, change, tests=named, tracker=ctx.config.tracker.folder)
+    places = (*paths_git_uses(ctx.repository), *(one.path for one in there.values() if one.mode == GITLINK))
+    ruling = judge(Writes.TESTS, change, tests=named, places=places, tracker=ctx.config.tracker.folder)
     if not ruling.allowed:
         return ruling.why
     if is_control(path):
