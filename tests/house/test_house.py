@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 15591,
-    "pipeline/app": 10606,
-    "pipeline/steps": 6888,
+    "pipeline/testing": 15598,
+    "pipeline/app": 10607,
+    "pipeline/steps": 6889,
     "pipeline/faces": 6755,
     "pipeline/agents": 6412,
     "pipeline/judge": 5324,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1459,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_133
+IN_ALL: Final = 70_142
 MODULES: Final = 500
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""
