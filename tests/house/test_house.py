@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing": 15598,
+    "pipeline/testing": 15629,
     "pipeline/app": 10607,
     "pipeline/steps": 6889,
     "pipeline/faces": 6755,
@@ -39,7 +39,7 @@ CEILINGS: Final = {
     "pipeline/queue": 1459,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 70_142
+IN_ALL: Final = 70_173
 MODULES: Final = 500
 IMPORTS: Final = 10.53
 """Of a hundred lines of code, those that import; the goal is 9."""

@@ -148,6 +148,7 @@ _MODULE: Final = re.compile(r"node_modules/((?:@[^/]+/)?[^/]+)/(?!.*node_modules
 _RUNNERS: Final = re.compile(r"(@?vitest|vite$|vite-node|tinypool|@?jest|esbuild|rollup|rolldown|tsx$|@babel)")
 _OUTSIDE: Final = "?"
 _ASSERTION: Final = "ERR_ASSERTION"
+_STATUS: Final = re.compile(r'expected \d{3} "[^"]*", got \d{3} "')  # of supertest, which says it as a plain error
 _THROWING: Final = frozenset({"throws", "rejects", "doesNotThrow", "doesNotReject"})
 _REJECTING: Final = frozenset({"rejects", "doesNotReject"})
 _AWAIT: Final = " (`await` what the test returns, so that the failure has a place)"
@@ -267,7 +268,7 @@ def _raised(thrown: Thrown, root: str) -> Raised:
         bases.append("SyntaxError")
     elif thrown.kind == "ReferenceError":
         bases.append("NameError")
-    elif thrown.kind == "AssertionError" or thrown.compared or thrown.code == _ASSERTION:
+    elif thrown.kind == "AssertionError" or thrown.compared or thrown.code == _ASSERTION or _STATUS.match(message):
         bases.append("AssertionError")
     elif thrown.kind == "Error" and thrown.message.strip() == STUB_MESSAGE:
         bases.append("NotImplementedError")

@@ -19,7 +19,15 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Language, Node, Parser
 
-from pipeline.testing.languages.sources.syntax_trees import below, field_text, first_error, line_of, names_below, text
+from pipeline.testing.languages.sources.syntax_trees import (
+    below,
+    field_text,
+    first_error,
+    line_of,
+    names_below,
+    text,
+    with_helpers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator
@@ -415,11 +423,38 @@ def region_at(path: str, source: bytes, line: int, column: int | None) -> Region
     return Region(digest.hexdigest(), f"{path}::{' > '.join(reversed(titles))}")
 
 
+_DEFINED: Final = frozenset({"function_declaration", "generator_function_declaration", "class_declaration"})
+_DECLARED: Final = frozenset({"lexical_declaration", "variable_declaration"})
+_SET_UPS: Final = frozenset({"before", "beforeAll", "beforeEach", "setup", "suiteSetup"})
+
+
 def names_at(path: str, source: bytes, line: int, column: int | None) -> frozenset[str]:
-    """Return the names in the test that is defined at a place."""
-    call = _call_at(_parsed(path, source), line, column)
+    """Return the names in the test that is defined at a place, and in what it uses of its file and of its set-ups."""
+    tree = _parsed(path, source)
+    call = _call_at(tree, line, column)
     statement = _statement(call)[0] if call is not None else None
-    return names_below(statement, {"identifier"}) if statement is not None else frozenset()
+    if statement is None:
+        return frozenset()
+    helpers: dict[str, set[str]] = {}
+    for name, names in _helpers(tree):
+        helpers.setdefault(name, set()).update(names)
+    return with_helpers(names_below(statement, {"identifier"}), helpers)
+
+
+def _helpers(tree: Node) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the names that a file gives at its top or in a set-up of tests, with those that it mentions for each."""
+    for node in tree.named_children:
+        if node.type in _DEFINED:
+            yield field_text(node, "name"), names_below(node, {"identifier"})
+        for part in node.named_children if node.type in _DECLARED else ():
+            given = field(part, "name")
+            kinds = {"identifier", "shorthand_property_identifier_pattern"}
+            for name in names_below(given, kinds) if given is not None else ():
+                yield name, names_below(part, {"identifier"})
+    for node in below(tree):
+        if node.type == "call_expression" and field_text(node, "function") in _SET_UPS:
+            names = names_below(node, {"identifier"})
+            yield from ((name, names) for name in names)
 
 
 def has_markup(path: str, source: bytes) -> bool:
